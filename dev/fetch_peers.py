@@ -171,13 +171,13 @@ OPTIONAL: dict[str, tuple[Callable[[], bool], Callable[[], None]]] = {
 }
 
 
-def ensure(say: Callable[[str], None] = lambda _: None) -> dict[str, str]:
+def ensure(print_line: Callable[[str], None] = lambda _: None) -> dict[str, str]:
     """Fetch missing peers. Returns the reasons, by name, for those that are not available."""
     reasons = {}
     for name, (is_there, fetch) in OPTIONAL.items():
         if is_there():
             continue
-        say(f"fetching {name}")
+        print_line(f"fetching {name}")
         try:
             fetch()
         except Unavailable as why:

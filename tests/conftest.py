@@ -57,10 +57,10 @@ def one_zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def nothing_left() -> Iterator[None]:
     """A module closes what it opens: descriptors, child processes and threads are those of its
     beginning."""
-    before = leaks.held()
+    before = leaks.open_resources()
     with closing():
         yield
-    leaks.expect_none_since(before)
+    leaks.expect_none_opened_since(before)
 
 
 @pytest.fixture(autouse=True)

@@ -301,7 +301,7 @@ def test_only_the_adapter_imports_kazoo() -> None:
         for found in imports(path)
         if found.target.split(".")[0] == "kazoo"
     ]
-    assert not wrong, "\n".join(["kazoo belongs in zk/kazoo_*.py:", *wrong])
+    assert not wrong, "\n".join(["kazoo belongs in zk/kazoo/:", *wrong])
 
 
 def test_spark_entry_modules_import_only_spark() -> None:

@@ -58,14 +58,14 @@ BROKERS = Page(
     (Kind.KAFKAPY, Kind.APACHE),
     "A cluster of three brokers, beside Apache Kafka",
     ("kafkapy", "Apache Kafka"),
-    "the same ZooKeeper 3.9 and settings; Apache Kafka has the JVM flags of its own scripts (1 GiB"
-    " heap, G1)",
+    "brokers with the same ZooKeeper 3.9 and settings; Apache Kafka has the JVM flags of its own"
+    " scripts (1 GiB heap, G1)",
 )
 ZOOKEEPERS = Page(
     (Kind.WITHOUT_JAVA, Kind.KAFKAPY),
     "A cluster of three brokers, on kafkapy's ZooKeeper and on Apache's",
     ("on kafkapy's", "on Apache's"),
-    "all of kafkapy, and the ZooKeeper server is kafkapy's or Apache's 3.9",
+    "kafkapy brokers; the ZooKeeper server is kafkapy's or Apache's 3.9",
 )
 
 
@@ -79,23 +79,31 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("create-led", "create 1,000 partitions: all led, as every broker says", "s"),
+    Row("create-led", "create 1,000 partitions: all led, in the metadata of every broker", "s"),
     Row("create-served", "... and a record of each acknowledged (acks=all)", "s"),
     Row("small-rss", "memory a partition, 1,000 partitions: resident", "KiB"),
     Row("small-pss", "... proportional (PSS)", "KiB"),
     Row(
         "leader-expiry", "kill -9 of a broker leading 1,000 of 3,000: its session ends", "s", False
     ),
-    Row("leader-led", "... from then until all partitions are led, as both others say", "s"),
+    Row(
+        "leader-led",
+        "... from then until all partitions are led, in the metadata of both others",
+        "s",
+    ),
     Row("leader-served", "... from then until all have acknowledged a record", "s"),
     Row("leader-all", "... kill -9 until all are led", "s"),
-    Row("create-large", "create 10,000 partitions: all led, as every broker says", "s"),
+    Row("create-large", "create 10,000 partitions: all led, in the metadata of every broker", "s"),
     Row("large-rss", "memory a partition, 10,000 partitions: resident", "KiB"),
     Row("large-pss", "... proportional (PSS)", "KiB"),
     Row("controller-expiry", "kill -9 of the controller of 10,000: its session ends", "s", False),
     Row("controller-elected", "... from then until `/controller` names another", "s"),
     Row("controller-ready", "... from then until the new one has taken over and answers", "s"),
-    Row("controller-led", "... from then until all partitions are led, as both others say", "s"),
+    Row(
+        "controller-led",
+        "... from then until all partitions are led, in the metadata of both others",
+        "s",
+    ),
     Row("controller-served", "... from then until all have acknowledged a record", "s"),
     Row("controller-all", "... kill -9 until all are led", "s"),
 )
@@ -252,11 +260,11 @@ def _about(page: Page, machine: str, runs: int) -> str:
     return (
         f"{report.today()}, {report.kafkapy_version()}, Apache Kafka {apache_kafka.VERSION},"
         f" {machine}"
-        f" before the first run. Medians of runs: {runs}, the two in turn on fresh clusters. Three"
-        f" brokers: {page.servers}. Every topic has 1,000 partitions with three replicas;"
-        f" `zookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}`. *Led*: the Metadata of every live"
-        " broker names a live leader, and all live replicas in sync, for every partition. Memory is"
-        " the mean of the brokers' growth since they served three partitions, over the partitions;"
-        " each broker has a replica of every one. *From then*: the time from the end of the"
-        " session, which the session timeout decides and no broker."
+        f" before the first run. Medians of runs: {runs}, on fresh clusters in turn. Three"
+        f" {page.servers}. Every topic has 1,000 partitions with three replicas;"
+        f" `zookeeper.session.timeout.ms={SESSION_TIMEOUT_MS}`. *Led*: for every partition, the"
+        " Metadata of every live broker has a live leader, and all live replicas in sync. Memory is"
+        " the mean growth of the brokers since they served three partitions, divided by the number"
+        " of partitions; each broker has a replica of every partition. *From then*: the time from"
+        " the end of the session, which depends on the session timeout only."
     )

@@ -21,6 +21,7 @@ import math
 import os
 import sys
 import tempfile
+import textwrap
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -34,7 +35,7 @@ from dev.bench.cores_loads import BATCH_RECORDS, SMALL_BYTES, VALUE_BYTES, toget
 from dev.bench.cores_systems import OneMachine, all_systems, on_cores
 from dev.bench.kafka_meter import ClientFailed
 from dev.bench.kafka_rows import MB, Measured, Row
-from dev.bench.kafka_turns import MOST, in_turn
+from dev.bench.kafka_turns import RUNS_MAX, in_turn
 
 TITLE = "Every core, of {}"
 RATE = 1000
@@ -240,7 +241,7 @@ def run(options: Namespace, document: Path) -> int:
             for each in machines:
                 undo.callback(each.end)
                 each.start()
-            bench.run(wanted, options.quick, options.runs or MOST)
+            bench.run(wanted, options.quick, options.runs or RUNS_MAX)
         about = _about(bench, machine, missing, options.quick)
         print(f"\n{about}\n\n{bench.tables()}", flush=True)
         if not options.no_write and not options.only:
@@ -251,26 +252,36 @@ def run(options: Namespace, document: Path) -> int:
 
 def _about(bench: Bench, machine: str, missing: dict[str, str], is_quick: bool) -> str:
     own = [each.name for each in bench.machines if each.cores.brokers != each.cores.clients]
-    where = f"with cores apart from the clients': {', '.join(own)}" if own else "on the same cores"
+    where = f"on separate cores: {', '.join(own)}" if own else "on the same cores"
     how = (
         "The second of two runs each"
         if is_quick
         else "Medians of the last three runs, once they agree"
     )
     steady = len(bench.machines[0].one_half)
-    text = (
+    text = report.wrapped(
         f"{report.today()}, {report.kafkapy_version()}, `scripts/bench --cores`, {machine} before"
-        f" the first run. Brokers and clients {where}. One client for each core, each with a topic"
-        f" of one partition, acks=all, on one connection: requests of one record, 100 to 200 in"
-        f" flight; batches of {BATCH_RECORDS} records, 5 in flight; or fetches of 1 MiB. A fixed"
-        f" rate: {steady} clients, on {CONNECTIONS} connections each. Each load takes"
-        f" {bench.scale.seconds:g} s, of which those count in which all clients were at work: they"
-        f" send requests that were made before, so that they cost little beside a broker. {how}. A"
-        " p99 is that of the slowest client, and counts from when a request was due. In"
-        " parentheses: divided by the figure of one process."
+        " the first run."
     )
-    for name, why in missing.items():
-        text += f" {name} is left out: {why}."
-    if bench.failures:
-        text += f" Not measured: {'; '.join(bench.failures)}."
-    return text
+    items = (
+        f"Cores: brokers and clients {where}.",
+        f"Clients: one for each core (for a fixed rate, {steady}), each with a topic of one"
+        " partition, acks=all.",
+        f"Loads: requests of one record, 100 to 200 in flight; batches of {BATCH_RECORDS} records,"
+        " 5 in flight; or fetches of 1 MiB; on one connection, and on"
+        f" {CONNECTIONS} for a fixed rate. The requests are built in advance, so that clients cost"
+        " little beside a broker.",
+        f"Figures: a load takes {bench.scale.seconds:g} s, of which only the time counts in which"
+        f" all clients run. {how}. A p99 is that of the slowest client, from the time at which a"
+        " request was due. In parentheses: divided by the figure of one process.",
+        *(f"{name} is left out: {why}." for name, why in missing.items()),
+        *((f"Not measured: {'; '.join(bench.failures)}.",) if bench.failures else ()),
+    )
+    return (
+        text
+        + "\n\n"
+        + "\n".join(
+            textwrap.fill(f"- {item}", 100, subsequent_indent="  ", break_on_hyphens=False)
+            for item in items
+        )
+    )

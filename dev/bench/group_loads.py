@@ -56,7 +56,7 @@ def commits(servers: str, topic: str, groups: int, seconds: float) -> Figures:
             take_answer()
 
         for message in requests:  # until each coordinator is loaded and has the group
-            cluster.retrying(partial(commit, message))
+            cluster.retry(partial(commit, message))
         answered, sent = 0, 0
         started = time.perf_counter()
         while (passed := time.perf_counter() - started) < seconds:
@@ -109,4 +109,4 @@ def transactions(servers: str, topic: str, seconds: float) -> Figures:
 def _coordinate(servers: str, group: str) -> None:
     """Wait until the group has a coordinator; the request creates the internal topic."""
     with Cluster(servers) as cluster:
-        cluster.retrying(lambda: find_coordinator(cluster, group))
+        cluster.retry(lambda: find_coordinator(cluster, group))

@@ -38,7 +38,7 @@ class Request(NamedTuple):
     waits: bool = False
 
 
-Life = Generator[Request | None, Any, None]
+MemberSteps = Generator[Request | None, Any, None]
 """Yields requests, and is sent the response to each. Yields None for a pause before the next
 heartbeat."""
 
@@ -54,7 +54,7 @@ class ClassicGroup:
         self._generations: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
 
-    def member(self, number: int) -> Life:
+    def member(self, number: int) -> MemberSteps:
         """Join, and rejoin whenever the group rebalances."""
         member_id = ""
         while True:
@@ -111,7 +111,7 @@ class ConsumerGroup:
         self._epochs: dict[int, int] = {}
         self._owned: dict[int, list[beats.TopicPartitions]] = {}
 
-    def member(self, number: int) -> Life:
+    def member(self, number: int) -> MemberSteps:
         """Join, and follow the assignments of the coordinator."""
         epoch = 0
         owned: list[beats.TopicPartitions] = []
@@ -156,9 +156,9 @@ GROUPS: Final[dict[str, Callable[[str, int], ClassicGroup | ConsumerGroup]]] = {
 class _Member:
     """A member's connection. `expects` is the request in flight; None before the next heartbeat."""
 
-    def __init__(self, servers: str, life: Life) -> None:
+    def __init__(self, servers: str, steps: MemberSteps) -> None:
         self.socket = connected(servers)
-        self._life = life
+        self._steps = steps
         self._received = b""
         self.expects: Request | None = Request(0, ApiVersionsRequest())
         self._send(self.expects)
@@ -175,7 +175,7 @@ class _Member:
 
     def go_on(self, answer: Any) -> None:
         """Pass the answer to the member, and send its next request, if it has one."""
-        self.expects = self._life.send(answer)
+        self.expects = self._steps.send(answer)
         if self.expects is not None:
             self._send(self.expects)
 

@@ -24,6 +24,7 @@ from dev.bench import growth_page as page
 from dev.bench.growth_curves import CURVES, Curve
 from dev.bench.growth_meter import Figures
 
+TITLE = "# Cost as work grows"
 PLOT = "growth.svg"
 OPEN_FILES = 12_000
 """For 5,000 connections, and the broker's logs, which get half of its descriptors, but at most
@@ -40,8 +41,8 @@ def measured(curve: Curve, is_quick: bool, deadline: float) -> dict[int, Figures
     with tempfile.TemporaryDirectory(prefix="kafkapy-growth-", ignore_cleanup_errors=True) as path:
         for size, figures in curve.grow(Path(path, "run"), sizes, windows):
             found[size] = figures
-            told = "; ".join(f"{name} {value:.3g}" for name, value in figures.items())
-            print(f"{size:>7,} {curve.title}: {told}", flush=True)
+            figure_texts = "; ".join(f"{name} {value:.3g}" for name, value in figures.items())
+            print(f"{size:>7,} {curve.title}: {figure_texts}", flush=True)
             if time.monotonic() > deadline:
                 break
     return found
@@ -79,35 +80,44 @@ def run(options: Namespace, document: Path) -> int:
         options.json.write_text(json.dumps({"about": about, "curves": found}, indent=1))
     if not options.no_write and not options.only:
         page.plot(found, document.parent / PLOT)
-        document.write_text(f"{HEAD}\n{about} **{verdict}**\n\n![growth]({PLOT})\n\n{tables}\n")
+        result = report.wrapped(f"**{verdict}** {about}")
+        document.write_text(f"{TITLE}\n\n{result}\n\n![growth]({PLOT})\n\n{NOTES}\n{tables}\n")
     return 0
 
 
-HEAD = """# Cost as work grows
+NOTES = """\
+`scripts/bench --growth` writes this page. Each table is of one kafkapy broker with default configs
+and one client on loopback; one quantity grows, and the others stay.
 
-Written by `scripts/bench --growth`. One kafkapy broker with its default configs on loopback, asked
-by one client; in each table one thing grows and the rest stays. *k* is the exponent between the
-last two sizes: the figure grows as the size to the power of k (1: linear). *k of the growth* is
-that of what lies above the figure at the smallest size, where that is enough to tell. What is more
-than 1.15, and at least twice the figure at the smallest size, counts as worse than linear; a p99 or
-a worst time, which are few samples, only if it is ten times that of every smaller size. *flat* is
-what has not doubled.
+- *k*: the exponent between the last two sizes. The figure grows as the size to the power of k (1:
+  linear).
+- *k of the growth*: the same exponent of the part of the figure above that at the smallest size. It
+  is empty where this part is too small.
+- *worse than linear*: an exponent is above 1.15, and the figure at least twice that at the smallest
+  size. A p99 or a worst time is of few samples, and must be ten times that of every smaller size.
+- *flat*: the figure has not doubled.
+- *at rest*: 15 s without requests.
+- *p50*, *p99*: a client sends each request in turn, 100 times a second for 6 s.
+- *worst*: the longest produce meanwhile, and so the longest time in which the broker did other
+  work.
+- *processor*: processor time of the broker, not elapsed time; the mean of 20 requests.
+- *partitions*: in topics of 1,000. *topics*: of one partition each, created one after the other.
+- *waiting fetches*: all of the same partition, each from its own connection.
+- *consumer groups*: of one member, with committed offsets of ten partitions.
+- *GiB of one partition*: batches of 1 MiB, every byte valid, whose zeros are holes of sparse files.
+  Reading them does not use the disk.
 
-*At rest* is 15 s in which nobody asks anything. After that a client asks for each thing in turn,
-100 times a second for 6 s; *worst* is the longest that a produce took meanwhile, and so the longest
-that the broker did something else. *processor* is the broker's time, not the clock's, in the mean
-of 20. The partitions are of topics of 1,000;
-the topics have one partition each, and are made one after the other. Every waiting fetch is of the
-same partition, from a connection of its own. A group has one member and committed offsets of ten
-partitions. The log is of batches of 1 MiB, every byte valid, whose zeros are holes of sparse files:
-reading them costs no disk.
+Linear by design:
 
-What is linear by design: memory (a partition 10 KiB with its files' indexes and its znodes, a
-connection 3 KiB, a waiting fetch 4 KiB more, a group 6 KiB), answers that tell of everything
-(Metadata of all topics, ListGroups; a little more than linear once they leave the processor's
-cache), the start and the clean stop (each log is opened or closed, and its leader epoch written),
-and what comes round: each second all logs are asked whether they rolled (2 ms for 10,000), every
-5 s their high watermarks are written (5 ms), every 5 minutes their retention is looked at, 50 at a
-time. A look-up by time asks the segments before it for their last times, as Kafka does. What was
-worse, and why it is not any more: `decisions/0022-cost-as-work-grows.md`.
+- memory: a partition 10 KiB with the indexes of its files and its znodes, a connection 3 KiB, a
+  waiting fetch 4 KiB more, a group 6 KiB;
+- responses about everything: Metadata of all topics, ListGroups. They are a little more than linear
+  once they exceed the processor's cache;
+- start and clean stop: each log is opened or closed, and its leader epoch written;
+- periodic work: each second a check of all logs for a roll (2 ms for 10,000), every 5 s a write of
+  their high watermarks (5 ms), every 5 minutes their retention, 50 logs at a time;
+- a look-up by timestamp: it reads the last timestamps of the segments before its own, as in Kafka.
+
+[Decision 22](../decisions/0022-cost-as-work-grows.md) describes what was worse than linear, and the
+changes.
 """

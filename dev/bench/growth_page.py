@@ -12,12 +12,12 @@ from dev.bench.growth_meter import Figures
 
 STEEP = 1.15
 """An exponent above this is worse than linear. An exponent between 1 and this is noise."""
-RISES = 2.0
+GROWTH_RATIO_MIN = 2.0
 """A figure grows only if it is at least this many times its value at the smallest size."""
-TAIL_RISES = 10.0
+TAIL_GROWTH_RATIO_MIN = 10.0
 """The same for a p99 or a worst time, compared with every smaller size. These come from a few
 samples, and include other work of the machine."""
-SEEN = 0.1
+GROWTH_SHARE_MIN = 0.1
 """The exponent of the growth is computed only if the growth is more than this share of the figure
 at the smallest size."""
 UNITS = ("MiB", "%", "ms", "s")
@@ -47,7 +47,7 @@ class Measure(NamedTuple):
     def growth_exponent(self) -> float | None:
         """The same exponent of the growth above the smallest size's figure; None if it is small."""
         first, before = self.values[0], self.values[-2]
-        return self._exponent(first) if before - first > SEEN * first else None
+        return self._exponent(first) if before - first > GROWTH_SHARE_MIN * first else None
 
     def _exponent(self, floor: float) -> float | None:
         before, last = (value - floor for value in self.values[-2:])
@@ -58,11 +58,11 @@ class Measure(NamedTuple):
     @property
     def verdict(self) -> str:
         known = [k for k in (self.exponent, self.growth_exponent) if k is not None]
-        rises = TAIL_RISES if self.is_tail else RISES
-        if not known or self.values[-1] < rises * self.values[0]:
+        ratio_min = TAIL_GROWTH_RATIO_MIN if self.is_tail else GROWTH_RATIO_MIN
+        if not known or self.values[-1] < ratio_min * self.values[0]:
             return "flat"
         # A single low figure before the last makes the last step steep without any growth.
-        is_highest = self.values[-1] >= (rises if self.is_tail else 1.0) * max(self.values[:-1])
+        is_highest = self.values[-1] >= (ratio_min if self.is_tail else 1.0) * max(self.values[:-1])
         if max(known) > STEEP and is_highest:
             return "WORSE THAN LINEAR"
         return "linear" if max(known) > 0.85 else "less than linear"

@@ -167,7 +167,7 @@ class Bench:
                         found = in_turn(partial(run, task), order)
                     for system, measured in found.items():
                         self.results.add(system, task.rows, measured)
-                        _say(system, names, measured.values)
+                        _print_values(system, names, measured.values)
 
     def _session(self, system: System, guard: Guard, brokers: ExitStack) -> Session:
         directory = Path(brokers.enter_context(_scratch()))
@@ -190,10 +190,10 @@ class Bench:
         for measured in found:
             rows, left = left[: len(measured.values)], left[len(measured.values) :]
             self.results.add(system, rows, measured)
-            _say(system, [row.name for row in rows], measured.values)
+            _print_values(system, [row.name for row in rows], measured.values)
 
 
-def _say(system: System, names: list[str], values: list[float]) -> None:
+def _print_values(system: System, names: list[str], values: list[float]) -> None:
     for name, value in zip(names, values, strict=True):
         print(f"{system.value:>12}  {value:>12,.3f}  {name}", flush=True)
 
@@ -210,13 +210,13 @@ def run(options: Namespace, document: Path) -> int:
         bench = Bench(options, FullPageCache(file))
 
         def tell() -> None:
-            _tell(bench, machine, options, document)
+            _write_report(bench, machine, options, document)
 
         bench.run(tell)
     return 1 if bench.failures else 0
 
 
-def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> None:
+def _write_report(bench: Bench, machine: str, options: Namespace, document: Path) -> None:
     """Print the results of the rounds so far, and write them to the documents."""
     results, page = bench.results, bench.page
     table = report.table(HEAD, [line.cells() for line in results.lines])
@@ -244,24 +244,25 @@ def _tell(bench: Bench, machine: str, options: Namespace, document: Path) -> Non
     plot(results.lines, document.parent / page.plot, version)
     document.with_name(page.files).write_text(json.dumps(figures, indent=1) + "\n")
     caption = f"rates of kafkapy divided by those of Apache Kafka {version}"
-    notes = report.wrapped(NOTES.format(mode=page.mode))
+    notes = NOTES.format(mode=page.mode)
     text = f"{head}\n\n{notes}\n\n![{caption}]({page.plot})\n\n{table}"
     report.replace_part(document, page.title, text, "")
 
 
 NOTES = """\
-Both brokers run with their default configs and replication factors of 1 where there is one broker,
-on the same disk; each load goes to the one and then to the other, which is idle meanwhile, and
-again, until three runs in a row of either differ by a tenth at most (ten runs at most); a figure is
-the median of those three, so that no system is judged while a JVM still compiles. The one that goes
-first changes with every round. When a load begins, no memory is free: all of it is page
-cache, so that neither pays for what a virtual machine gave back to its host
-(`dev/bench/page_cache.py`). Apache Kafka is in {mode}, with the JVM flags of its
-own scripts (1 GiB heap, G1); kafkapy keeps its
-metadata itself unless there are three brokers, which share a ZooKeeper in both systems. *produce*
-is Kafka's ProducerPerformance with its defaults (acks=all, idempotent), *consume* its
-ConsumerPerformance, unless another client is named; MB/s count values. *processor* and *resident*
-are of the broker processes while the load ran, kafkapy / Apache Kafka: the clients' are not in
-them. *the limit* is who could do no more meanwhile: the busiest thread of the client or of the
-broker, on a processor for 85 % of the time; or all processors of the machine. Where it is the
-client, a faster broker would not show. A latency counts from when its request was due."""
+- Brokers: both have their default configs, a replication factor of 1 where there is one broker, and
+  the same disk. Apache Kafka runs in {mode}, with the JVM flags of its own scripts (1 GiB
+  heap, G1). kafkapy keeps its metadata itself; three brokers share a ZooKeeper in both systems.
+- Runs: each load runs on both systems in turn, while the other is idle, until three runs in a row
+  of either differ by a tenth at most (ten runs at most). A figure is the median of those three, so
+  that the JVM's compilation does not count. The first system changes with every round.
+- Memory: when a load begins, all memory is page cache. Otherwise a system would pay for memory that
+  the virtual machine had returned to its host (`dev/bench/page_cache.py`).
+- *produce* is Kafka's ProducerPerformance with its defaults (acks=all, idempotent), and *consume*
+  its ConsumerPerformance, unless another client is named. MB/s count values.
+- *processor* and *resident*: of the broker processes during the load, kafkapy / Apache Kafka,
+  without the clients.
+- *the limit*: the busiest thread of the client or of the broker, if it used a processor for 85 % of
+  the time, or all processors of the machine. Where it is the client, a faster broker would make no
+  difference.
+- A latency counts from the time at which its request was due."""

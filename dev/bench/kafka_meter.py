@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 SAMPLE_S = 0.25
 LIMIT_S = 600.0
-BUSY = 0.85
+BOTTLENECK_SHARE = 0.85
 """A thread is the bottleneck if it runs on a processor for at least this share of the time."""
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -40,11 +40,11 @@ class Usage(NamedTuple):
     def limit(self) -> str:
         """Bottleneck: client, broker or both; else the machine's processors, or an empty string."""
         found = []
-        if self.busiest_client >= BUSY:
+        if self.busiest_client >= BOTTLENECK_SHARE:
             found.append("client")
-        if self.busiest_broker >= BUSY:
+        if self.busiest_broker >= BOTTLENECK_SHARE:
             found.append("broker")
-        if not found and self.machine >= BUSY:
+        if not found and self.machine >= BOTTLENECK_SHARE:
             found.append("machine")
         return ", ".join(found)
 

@@ -34,7 +34,7 @@ PERFORMANCE_FLAGS = (
 )
 BROKER_HEAP = ("-Xmx1G", "-Xms1G")
 TOOL_HEAP = ("-Xmx512M",)
-OF_ONE = {
+SINGLE_BROKER_SETTINGS = {
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",
@@ -51,12 +51,12 @@ AUTHORIZED_4 = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
 }
 CLUSTER_ID = "kafkapyBenchmarkAAAAAA"
-ANYBODY = "User:ANONYMOUS"
+ANONYMOUS_PRINCIPAL = "User:ANONYMOUS"
 TOPICS = "bench"
 """The prefix of all topic names."""
 USER, PASSWORD, MECHANISM = "bench", "bench-secret", "SCRAM-SHA-512"
 SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required"
-UNREACHED = "producer_byte_rate=100000000000,consumer_byte_rate=100000000000"
+UNREACHED_QUOTAS = "producer_byte_rate=100000000000,consumer_byte_rate=100000000000"
 
 
 class System(Enum):
@@ -154,7 +154,7 @@ class Servers:
         needs_zookeeper = not self._is_kraft and (system is System.APACHE or count > 1)
         self.zookeeper = ZooKeeperServer(directory / "zookeeper") if needs_zookeeper else None
         if count == 1:
-            settings = {**OF_ONE, **settings}
+            settings = {**SINGLE_BROKER_SETTINGS, **settings}
         self.brokers = [self._broker(index, settings) for index in range(count)]
 
     def _command(self, file: Path) -> list[str]:
@@ -231,7 +231,7 @@ class Servers:
             broker.wait_until_ready(START_LIMIT_S)
         self.wait_until_known()
         if self._guard.authorizer:
-            allowed = ("--add", "--allow-principal", ANYBODY, "--operation", "All")
+            allowed = ("--add", "--allow-principal", ANONYMOUS_PRINCIPAL, "--operation", "All")
             topics = ("--topic", TOPICS, "--resource-pattern-type", "prefixed")
             self._administer("acls", *allowed, *topics)
             self._administer("acls", *allowed, "--group", "*")
@@ -241,7 +241,7 @@ class Servers:
             self._administer("configs", *user, "--alter", "--add-config", secret)
         if self._guard.quota:
             of_all = ("--entity-type", "clients", "--entity-default")
-            self._administer("configs", *of_all, "--alter", "--add-config", UNREACHED)
+            self._administer("configs", *of_all, "--alter", "--add-config", UNREACHED_QUOTAS)
 
     def _administer(self, tool: str, *words: str) -> None:
         command = [KAFKAPY, tool, "--bootstrap-server", self.bootstrap_servers, *words]

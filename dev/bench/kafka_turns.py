@@ -10,7 +10,7 @@ from dev.bench.kafka_rows import Measured
 
 IN_A_ROW = 3
 SPREAD = 1.1
-MOST = 10
+RUNS_MAX = 10
 """The maximum number of runs. A system whose runs still differ after these is uneven even when it
 is warm."""
 
@@ -24,7 +24,7 @@ def agree(values: Sequence[float]) -> bool:
 
 
 def in_turn(
-    run: Callable[[T], Measured], systems: Sequence[T], most: int = MOST
+    run: Callable[[T], Measured], systems: Sequence[T], most: int = RUNS_MAX
 ) -> dict[T, Measured]:
     """Run all systems in turn until the last three runs of each agree. Returns their medians.
 

@@ -36,8 +36,8 @@ DOCUMENT = report.ROOT / "docs" / "evidence" / "benchmarks.md"
 GROWTH = DOCUMENT.with_name("growth.md")
 INTRODUCTION = """# Benchmarks
 
-Written by `scripts/bench`. Nothing here is asserted by a test: a clock on a shared machine is no
-judge.
+`scripts/bench` writes this page. No test asserts these figures, because times on a shared machine
+vary too much.
 """
 
 

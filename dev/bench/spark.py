@@ -29,6 +29,12 @@ from kafkapy.spark.workers.worker_python import PYTHON_VARIABLES
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.topics import create_topic
 
+_NOTES = """\
+- In parentheses: processor seconds of Spark's processes (JVM and Python).
+- *Spark alone*: a source that repeatedly passes one ready batch to Spark. No source in Python takes
+  less time. Where it takes more than half of the connector's time, 2x cannot be reached.
+- *.schema* selects the columns that the job needs. The connector cannot select columns, so its
+  figure is that of the whole table."""
 DOCUMENT = report.ROOT / "docs" / "evidence" / "benchmarks.md"
 FULL = {100: 10_000_000, 1000: 2_000_000}
 QUICK_SHARE = 10
@@ -284,18 +290,16 @@ def run(records: dict[int, int], codecs: list[str], runs: int) -> str:
                 rows += table_rows(size, codec, count, found)
                 print(*rows[-len(GOALS) - 1 :], sep="\n", flush=True)
     reduced = records != FULL or set(codecs) != set(CODECS)
-    text = (
-        f"{report.today()}, {report.kafkapy_version()}, `scripts/bench --spark`, {runs} runs"
-        f" each, Spark 4.3.0 with `local[2]`, the connector {version}, one kafkapy broker. In"
-        " parentheses: processor seconds of Spark's processes (JVM and Python). *Spark alone* is a"
-        " source that hands one ready batch to Spark again and again: no source in Python takes"
-        " less, so where it takes more than half of the connector's time, nobody reaches 2x."
-        " *.schema* names the columns that the job needs, which the connector cannot use, so"
-        " that its figure is that of the whole table."
+    text = report.wrapped(
+        f"{report.today()}, {report.kafkapy_version()}, `scripts/bench --spark`, runs of each:"
+        f" {runs}, Spark 4.3.0 with `local[2]`, the connector {version}, one kafkapy broker,"
         f" {report.machine()}."
     )
+    text += f"\n\n{_NOTES}"
     if reduced:
-        text += " **Reduced sizes**: not the whole measurement, and no judge on a busy machine."
+        text += (
+            "\n- **Reduced sizes**: not the whole measurement, and no measure on a busy machine."
+        )
     head = ["records", "codec", "what", "connector", "kafkapy", "Spark alone", "kafkapy is", "goal"]
     return f"{text}\n\n{report.table(head, rows)}\n"
 

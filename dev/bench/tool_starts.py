@@ -134,11 +134,11 @@ def main(runs: int, document: Path | None, introduction: str) -> None:
         "share",
         "a tenth",
     ]
-    body = (
+    about = (
         f"{report.today()}, {report.kafkapy_version()}, {machine} before the first run. Medians"
-        f" of {runs} runs in turn on one broker (of kafkapy); wall time of the whole process."
-        " *share*: ours of Kafka's; *a tenth*: whether it is at most that.\n\n"
-        + report.table(head, rows)
+        f" of {runs} runs in turn on one kafkapy broker; wall time of the whole process. *share*:"
+        " kafkapy's time, divided by Apache Kafka's. *a tenth*: whether the share is at most 0.1."
     )
+    body = f"{report.wrapped(about)}\n\n{report.table(head, rows)}"
     if document is not None:
         report.replace_part(document, TITLE, body, introduction)

@@ -186,10 +186,13 @@ def main(runs: int, document: Path | None, introduction: str) -> None:
         "share",
         "at least 1",
     ]
-    body = (
+    about = (
         f"{report.today()}, {report.kafkapy_version()}, {machine} before the first run. Medians"
-        f" of {runs} runs in turn; thousands of records of 100 B, or of lines, per second of the"
-        " whole command.\n\n"
+        f" of {runs} runs in turn: thousands of records of 100 B, or of lines, per second of the"
+        " whole command's wall time."
+    )
+    body = (
+        f"{report.wrapped(about)}\n\n"
         + report.table(head, rows)
         + "\n\nThe largest resident memory:\n\n"
         + report.table(["what", "small input", "large input", "flat"], memory)

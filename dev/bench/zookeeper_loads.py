@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.zk.wire.codes import NOTIFICATION_XID, OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REQUEST, ConnectRequest
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 from kafkapy.zk.wire.jute import Reader, encode
 from kafkapy.zk.wire.records import Acl
 from kafkapy.zk.wire.replies import HEADER
@@ -39,7 +39,7 @@ OPEN: Final = (Acl(31, "world", "anyone"),)
 _IN_FLIGHT: Final = 500  # requests of a session that does not wait for each reply
 _RECEIVED_BYTES: Final = 1 << 16
 
-Asked = tuple[OpCode, Request]
+OpRequest = tuple[OpCode, Request]
 
 
 class Refused(Exception):
@@ -53,10 +53,10 @@ class Session:
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), LIMIT_S)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._frames = FrameCutter()
+        self._frames = FrameDecoder()
         self._last_xid = 0
         hello = ConnectRequest(0, 0, SESSION_TIMEOUT_MS, 0, None, False)
-        self._socket.sendall(framed(encode(CONNECT_REQUEST, hello)))
+        self._socket.sendall(encode_frame(encode(CONNECT_REQUEST, hello)))
         self._arrived()
 
     def fileno(self) -> int:
@@ -65,7 +65,7 @@ class Session:
     def send(self, op: OpCode, body: Request) -> None:
         """Send a request."""
         self._last_xid += 1
-        self._socket.sendall(framed(encode_request(self._last_xid, op, body)))
+        self._socket.sendall(encode_frame(encode_request(self._last_xid, op, body)))
 
     def take(self) -> list[int]:
         """Wait for a frame. Returns the numbers of the answered requests, -1 for a notification.
@@ -87,7 +87,7 @@ class Session:
         while self._last_xid not in self.take():
             pass
 
-    def ask_all(self, requests: Sequence[Asked]) -> None:
+    def ask_all(self, requests: Sequence[OpRequest]) -> None:
         """Send all requests, many of them in flight, and wait for the replies."""
         answered, waiting = 0, iter(requests)
         for asked in itertools.islice(waiting, _IN_FLIGHT):
@@ -127,7 +127,7 @@ def sessions_on(port: int, count: int) -> Iterator[list[Session]]:
 
 
 def rate(
-    sessions: Sequence[Session], request: Callable[[int, int], Asked], seconds: float
+    sessions: Sequence[Session], request: Callable[[int, int], OpRequest], seconds: float
 ) -> float:
     """Requests/s of all sessions together.
 
@@ -161,7 +161,7 @@ def creates(port: int, sessions: int, seconds: float) -> float:
     """Creates/s of nodes, below one node for each session. They are deleted afterwards."""
     made: list[str] = []
 
-    def create(session: int, number: int) -> Asked:
+    def create(session: int, number: int) -> OpRequest:
         made.append(f"/s{session}/{number}")
         return OpCode.CREATE, CreateRequest(made[-1], DATA, OPEN, 0)
 
@@ -174,7 +174,7 @@ def creates(port: int, sessions: int, seconds: float) -> float:
 def conditional_sets(port: int, sessions: int, seconds: float) -> float:
     """Conditional sets/s of nodes, at their current versions."""
 
-    def set_data(session: int, number: int) -> Asked:
+    def set_data(session: int, number: int) -> OpRequest:
         return OpCode.SET_DATA, SetDataRequest(f"/s{session}", DATA, number)
 
     with sessions_on(port, sessions) as clients, _own_nodes(clients):
@@ -184,7 +184,7 @@ def conditional_sets(port: int, sessions: int, seconds: float) -> float:
 def reads(port: int, sessions: int, seconds: float) -> float:
     """Reads/s of nodes."""
 
-    def get_data(session: int, _number: int) -> Asked:
+    def get_data(session: int, _number: int) -> OpRequest:
         return OpCode.GET_DATA, WatchedRequest(f"/s{session}", False)
 
     with sessions_on(port, sessions) as clients, _own_nodes(clients):
@@ -208,14 +208,14 @@ def fan_out_ms(port: int, sessions: int, rounds: int) -> float:
     return passed / rounds * 1000
 
 
-class Filled(NamedTuple):
+class FilledTree(NamedTuple):
     """The time to create nodes, and the longest that a read of another session took meanwhile."""
 
     seconds: float
     longest_read_ms: float
 
 
-def fill(port: int, nodes: int) -> Filled:
+def fill(port: int, nodes: int) -> FilledTree:
     """Create `nodes` nodes in one session, 1,000 below each parent."""
     with ThreadPoolExecutor(1) as threads, sessions_on(port, 2) as [client, reader]:
         is_over = Event()
@@ -224,7 +224,7 @@ def fill(port: int, nodes: int) -> Filled:
             seconds = _created(client, nodes)
         finally:
             is_over.set()
-        return Filled(seconds, longest_ms.result())
+        return FilledTree(seconds, longest_ms.result())
 
 
 def _longest_read_ms(session: Session, is_over: Event) -> float:

@@ -100,7 +100,7 @@ class Sampler:
     def __init__(self, topic: str) -> None:
         self.samples: list[Sample] = []
         self._topic = topic
-        self._over = threading.Event()
+        self._is_stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
     def watch(self, cluster: FaultCluster) -> None:
@@ -116,13 +116,13 @@ class Sampler:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._over.set()
+        self._is_stopped.set()
         if self._thread is not None:
             join(self._thread)
 
     def _run(self, cluster: FaultCluster) -> None:
         start = time.monotonic()
-        while not self._over.wait(EVERY_S):
+        while not self._is_stopped.wait(EVERY_S):
             logs = {
                 broker_id: sum(map(self._log_bytes, homes))
                 for broker_id, homes in cluster.log_dirs.items()

@@ -25,7 +25,7 @@ from dev.report import ROOT, add_row, kafkapy_version, machine, replace_rows, ta
 from tests.harness.faults import chaos_run, group_workload, transaction_workload
 from tests.harness.faults.chaos_run import Verdict, Workload
 from tests.harness.faults.fault_cluster import FaultCluster
-from tests.harness.faults.faults import FAULTS, OF_DISKS, Chaos
+from tests.harness.faults.faults import DISK_FAULTS, FAULTS, Chaos
 from tests.harness.faults.group_workload import GroupWorkload
 from tests.harness.faults.scenario import Scenario
 from tests.harness.faults.system_scenarios import SYSTEM
@@ -57,13 +57,13 @@ def main() -> int:
         return system(options)
     if options.upgrade is not None:
         return upgraded(options)
-    usual = FAULTS.keys() if options.bad_disks else FAULTS.keys() - OF_DISKS
+    usual = FAULTS.keys() if options.bad_disks else FAULTS.keys() - DISK_FAULTS
     names = options.faults.split(",") if options.faults else sorted(usual)
     unknown = sorted(set(names) - FAULTS.keys())
     if unknown:
         print(f"no such fault: {', '.join(unknown)}; there are {', '.join(FAULTS)}")
         return 2
-    options.bad_disks = not OF_DISKS.isdisjoint(names)
+    options.bad_disks = not DISK_FAULTS.isdisjoint(names)
     if options.bad_disks and shutil.which("cc") is None:
         print("disks that misbehave need a C compiler (cc), and there is none")
         return 2

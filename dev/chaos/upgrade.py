@@ -47,8 +47,12 @@ class CompactedWorkload(TransactionWorkload):
         self._table = TableWriter(self.cluster.bootstrap_servers, TABLE)
         self.writers.append(self._table)
 
-    def _compared(self) -> dict[TopicPartition, list[int]]:
-        return {at: ids for at, ids in super()._compared().items() if at.topic in (TOPIC, COPIES)}
+    def _compared_partitions(self) -> dict[TopicPartition, list[int]]:
+        return {
+            at: ids
+            for at, ids in super()._compared_partitions().items()
+            if at.topic in (TOPIC, COPIES)
+        }
 
     def _judge(self) -> tuple[Anomalies, Anomalies]:
         anomalies, allowed = super()._judge()
@@ -111,7 +115,7 @@ def step(
     clean: bool,
 ) -> str:
     """Exchange one broker; wait until it leads again and records are acknowledged."""
-    cluster.exchange(broker_id, kind, clean=clean)
+    cluster.replace_broker(broker_id, kind, clean=clean)
     cluster.elect_preferred(TOPIC, PARTITIONS)
     workload.wait_for_progress(PROGRESS, PROGRESS_LIMIT_S)
     how = "stopped" if clean else "killed"

@@ -26,10 +26,10 @@ CHECKS: tuple[Callable[[Path], Finding], ...] = (
     connect_apps.file_to_file,
     mirror_maker.both_ways,
 )
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
-def run(say: Say) -> tuple[bool, str]:
+def run(print_line: PrintLine) -> tuple[bool, str]:
     """Run all checks. Returns whether they passed, and a part for docs/evidence/conformance.md."""
     rows: list[list[str]] = []
     failures: list[str] = []
@@ -40,17 +40,20 @@ def run(say: Say) -> tuple[bool, str]:
                 found = check(Path(scratch))
             except (AssertionError, RuntimeError, OSError) as wrong:
                 failures.append(f"{_name(check)}: {wrong}")
-                say(f"FAILED {failures[-1]}")
+                print_line(f"FAILED {failures[-1]}")
                 continue
         seconds = time.monotonic() - started
         rows.append([found.program, found.brokers, found.faults, found.found, f"{seconds:.0f} s"])
-        say(f"  {found.program}: {found.found}")
+        print_line(f"  {found.program}: {found.found}")
     head = ["program", "brokers", "what was killed", "found", "took"]
+    about = (
+        f"{report.today()}, {report.kafkapy_version()}. The applications are those of Apache Kafka"
+        f" {apache_kafka.VERSION}, unmodified. Clusters of three brokers share a ZooKeeper; every"
+        " topic has three replicas, and `min.insync.replicas` is 2. The two Streams programs come"
+        " from Apache Kafka's own system tests and verify their own results."
+    )
     text = (
-        f"{report.today()}, {report.kafkapy_version()}. Applications of Apache Kafka"
-        f" {apache_kafka.VERSION}, unmodified; clusters of three brokers share a ZooKeeper, every"
-        " topic has three replicas, `min.insync.replicas` is 2. The two Streams programs are"
-        " those of Apache Kafka's own system tests: they check themselves what they computed.\n\n"
+        f"{report.wrapped(about)}\n\n"
         + report.table(head, rows)
         + "".join(f"\n- FAILED: {line.splitlines()[0]}" for line in failures)
     )

@@ -41,7 +41,7 @@ SHARE_REPLICATED: Final = {
     "share.coordinator.state.topic.min.isr": "2",
 }
 PROTOCOLS: Final = ("classic", "consumer", SHARE)
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 class Client(Peer, Protocol):
@@ -84,7 +84,7 @@ class OurBrokers:
         try:
             yield
         finally:
-            self._brokers.start_again(broker)
+            self._brokers.start_supervised(broker)
 
 
 class ApacheNode:
@@ -172,7 +172,7 @@ def _kind_of(servers: str, group: str) -> str:
     return f"{found.state} {found.type}"
 
 
-def run(count: int, say: Say) -> tuple[bool, str]:
+def run(count: int, print_line: PrintLine) -> tuple[bool, str]:
     """Run all on both systems. Returns whether all passed with the same results, and a part for
     the evidence."""
     found: dict[str, dict[str, Found]] = {}
@@ -182,13 +182,13 @@ def run(count: int, say: Say) -> tuple[bool, str]:
             Path(scratch) / "ours", 3, REPLICATED | SHARE_REPLICATED | SETTINGS
         ) as brokers:
             ours = OurBrokers(brokers)
-            found[ours.name] = _run_all(ours, count, failures, say)
+            found[ours.name] = _run_all(ours, count, failures, print_line)
         release = apache_kafka.KAFKA_4
         logs = Path(scratch) / "apache"
         with apache_kafka.ApacheBroker(logs, SETTINGS, release=release) as node:
             apache = ApacheNode(node)
-            found[apache.name] = _run_all(apache, count, failures, say)
-    streams = _streams(failures, say)
+            found[apache.name] = _run_all(apache, count, failures, print_line)
+    streams = _streams(failures, print_line)
     differing = [
         name for name, each in found[apache.name].items() if found[ours.name].get(name) != each
     ]
@@ -196,7 +196,7 @@ def run(count: int, say: Say) -> tuple[bool, str]:
     return not failures, _report(count, found[ours.name], streams, failures)
 
 
-def _streams(failures: list[str], say: Say) -> str:
+def _streams(failures: list[str], print_line: PrintLine) -> str:
     """Run the smoke test of Kafka Streams. Returns its finding, empty if it failed."""
     with tempfile.TemporaryDirectory(prefix="kafkapy-streams-") as scratch:
         try:
@@ -204,14 +204,16 @@ def _streams(failures: list[str], say: Say) -> str:
             found = streams_apps.smoke(Path(scratch), "exactly_once_v2", release=release)
         except (AssertionError, RuntimeError, OSError, apache_kafka.Unavailable) as fault:
             failures.append(f"Kafka Streams: {type(fault).__name__} {fault}")
-            say(f"  FAILED {failures[-1]}")
+            print_line(f"  FAILED {failures[-1]}")
             return ""
     text = f"{found.program} on {found.brokers}, {found.faults}: {found.found}."
-    say(f"  {text}")
+    print_line(f"  {text}")
     return text
 
 
-def _run_all(system: System, count: int, failures: list[str], say: Say) -> dict[str, Found]:
+def _run_all(
+    system: System, count: int, failures: list[str], print_line: PrintLine
+) -> dict[str, Found]:
     found: dict[str, Found] = {}
     for client in clients():
         what = f"{client.name}, {client.protocol}"
@@ -220,9 +222,9 @@ def _run_all(system: System, count: int, failures: list[str], say: Say) -> dict[
             found[what] = job(system, client, count)
         except Exception as fault:
             failures.append(f"{what} on {system.name}: {type(fault).__name__} {fault}")
-            say(f"  FAILED {failures[-1]}")
+            print_line(f"  FAILED {failures[-1]}")
             continue
-        say(f"  {system.name}: {what}: same digests, {time.monotonic() - started:.0f} s")
+        print_line(f"  {system.name}: {what}: same digests, {time.monotonic() - started:.0f} s")
     return found
 
 
@@ -233,17 +235,16 @@ def _report(count: int, found: dict[str, Found], streams: str, failures: Sequenc
         for what in [f"{client.name}, {client.protocol}"]
     ]
     text = (
-        f"{report.today()}, {report.kafkapy_version()}. Each client created a topic, wrote"
-        f" {count:,} records with keys, headers and timestamps ({CODEC}, idempotent) to"
-        f" {PARTITIONS} partitions, and read them by a group in two lives, the broker that"
-        " coordinates the group killed with SIGKILL between them. kafkapy: three brokers, the"
-        f" second life on the two that were left. Beside it one node of Apache Kafka"
-        f" {apache_kafka.KAFKA_4.version}, started again. *same*: the digests of keys, values and"
-        " headers of every partition are those of what was sent; the commits, the state and the"
-        " type of the group are those on Apache Kafka. Members of share groups accept the"
-        " records, of which none are left then."
+        f"{report.today()}, {report.kafkapy_version()}. Steps of each client:\n\n"
+        f"1. Create a topic, and write {count:,} records with keys, headers and timestamps to"
+        f" {PARTITIONS} partitions ({CODEC},\n   idempotent).\n"
+        "2. Read a third of them in a group. Then the group's coordinator is killed with SIGKILL.\n"
+        "3. Read the rest: from the other two of three kafkapy brokers, and from one restarted node"
+        f" of Apache\n   Kafka {apache_kafka.KAFKA_4.version}.\n\n"
+        "*same*: the digests of each partition's keys, values and headers are those of the records"
+        " sent; the\ngroup's commits, state and type are those on Apache Kafka. Members of share"
+        " groups accept all\nrecords, after which the group's lag is 0.\n\n"
     )
-    text = f"{report.wrapped(text)}\n\n"
     text += report.table(["client", "version", "protocol", "result"], table)
     text += f"\n\n{report.wrapped(streams)}" if streams else ""
     return text + "".join(f"\n- FAILED: {line.splitlines()[0]}" for line in failures)

@@ -45,7 +45,17 @@ LIMIT_S: Final = 90
 _TRIES: Final = 40
 _EXCEPTION: Final = re.compile(r"\b(?:org\.apache\.kafka|java)\.[\w.]+Exception: ")
 """An exception class in a message of Kafka 4's tools. kafkapy prints no Java classes."""
-Say = Callable[[str], None]
+_NOTES: Final = """\
+- *command lines*: kafkapy's tools run those of `tests/data/tools/kraft.txt`. Their output must be
+  the output in that file.
+- *beside Kafka's own tool*: output and exit status must be those of Kafka {release}'s tool, which
+  runs on the same node at the same time. Exempt are column widths, exception classes, hash orders
+  and the rules of `differences.toml`.
+- Groups use the classic protocol, the consumer protocol, or are share groups.
+- Replicas move between log directories only: there is no second broker.
+- `__cluster_metadata` is not decoded: `--cluster-metadata-decoder` is refused.
+"""
+PrintLine = Callable[[str], None]
 
 
 @dataclass
@@ -148,8 +158,8 @@ class Run:
             if complaint is None:
                 break
         counted = self.counts.setdefault(check.line.words[0], [0, 0, 0])
-        for place, is_so in enumerate((True, check.beside, complaint is not None)):
-            counted[place] += is_so
+        for place, is_counted in enumerate((True, check.beside, complaint is not None)):
+            counted[place] += is_counted
         if complaint is not None:
             self.complaints.append(complaint)
 
@@ -171,32 +181,26 @@ class Run:
         return Printed(done.returncode, tuple(map(_without_widths, lines)))
 
 
-def run(say: Say) -> tuple[bool, str]:
+def run(print_line: PrintLine) -> tuple[bool, str]:
     """Run the table. Returns whether it is met, and a part for docs/evidence/conformance.md."""
     with node() as (broker, directory):
         found = Run(broker.bootstrap_servers, directory)
         try:
             for check in read_checks():
-                say(f"  {check.line.text}")
+                print_line(f"  {check.line.text}")
                 found.do(check)
         finally:
             found.close()
     for complaint in found.complaints:
-        say(f"WRONG {complaint}")
+        print_line(f"WRONG {complaint}")
     total = [sum(counts) for counts in zip(*found.counts.values(), strict=True)]
-    say(f"{total[0]} command lines, {total[1]} beside Kafka 4's own, {total[2]} wrong")
+    print_line(f"{total[0]} command lines, {total[1]} beside Kafka 4's own, {total[2]} wrong")
     rows = [[tool, *counts] for tool, counts in (*sorted(found.counts.items()), ("all", total))]
     head = ["tool", "command lines", "beside Kafka's own tool", "wrong"]
-    text = (
-        f"{report.today()}, {report.kafkapy_version()}. One node of Apache Kafka"
-        f" {apache_kafka.KAFKA_4.version} in KRaft mode (broker and controller, two log"
-        " directories, `StandardAuthorizer`). The command lines of `tests/data/tools/kraft.txt`"
-        " through our tools: what they print is what stands there; *beside Kafka's own tool*: what"
-        f" Kafka {apache_kafka.KAFKA_4.version}'s tool printed on the same node in the same moment,"
-        " and its exit status, but for widths of columns, classes of exceptions, orders that are a"
-        " hash's, and the rules of `differences.toml`. Groups of the classic and of the new"
-        " protocol, and share groups. Replicas move between log directories; between brokers they"
-        " cannot on one node. What `__cluster_metadata` holds is not decoded, which"
-        " `--cluster-metadata-decoder` says."
+    release = apache_kafka.KAFKA_4.version
+    about = report.wrapped(
+        f"{report.today()}, {report.kafkapy_version()}, one node of Apache Kafka {release} in KRaft"
+        " mode (broker and controller, two log directories, `StandardAuthorizer`)."
     )
-    return not found.complaints, f"{report.wrapped(text)}\n\n{report.table(head, rows)}"
+    notes = _NOTES.format(release=release)
+    return not found.complaints, f"{about}\n\n{notes}\n{report.table(head, rows)}"

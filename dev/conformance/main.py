@@ -55,14 +55,15 @@ from tests.harness.processes.broker_process import BrokerProcess
 DOCUMENT = report.ROOT / "docs" / "evidence" / "conformance.md"
 INTRODUCTION = """# Conformance
 
-What was found when unmodified Kafka clients and Apache Kafka 3.9's own tools were run against a
-kafkapy broker. Written by `scripts/conformance`; a quick part of it runs in `scripts/test`.
+The checks run unmodified Kafka clients, tools and applications against kafkapy brokers, and
+kafkapy's tools against Apache Kafka. `scripts/conformance` writes this page; `scripts/test` runs a
+quick part of the checks.
 """
 PROTOCOL_EXAMPLES = 200
 Server = BrokerProcess | apache_kafka.ApacheBroker
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     print(text, flush=True)
 
 
@@ -98,7 +99,7 @@ class Clients:
             what = f"{reader.name} reads {topic}"
             check = partial(checks.check_cross_read, self.servers, reader, topic, sent)
             read += self.attempt(what, check) is not None
-        say(f"  {peer.name:20} {codec:6} {read} readers, {time.monotonic() - started:.0f} s")
+        print_line(f"  {peer.name:20} {codec:6} {read} readers, {time.monotonic() - started:.0f} s")
         return f"same, {read} of {len(readers)} readers"
 
     def attempt(self, what: str, check: Callable[[], list[Row]]) -> list[Row] | None:
@@ -108,7 +109,7 @@ class Clients:
         except Exception as fault:
             first = (str(fault).splitlines() or [""])[0][:300]
             self.failures.append(f"{what}: {type(fault).__name__} {first}")
-            say(f"  FAILED {self.failures[-1]}")
+            print_line(f"  FAILED {self.failures[-1]}")
             return None
 
     def report(self) -> str:
@@ -117,13 +118,16 @@ class Clients:
             for peer in self.peers
         ]
         text = (
-            f"{report.today()}, {report.kafkapy_version()}. Each client wrote {self.count:,} log"
-            " lines with keys and headers (idempotent, `acks=all`, Kafka's default partitioner) to"
-            f" {checks.PARTITIONS} partitions, read them back through a group in two lives (read"
-            " a third, commit, stop, resume), and looked offsets up by time. *same*: the SHA-256"
-            " of keys, values and headers of every partition's sequence equals that of what was"
-            " sent, and the commits end at the end; then every other client that knows the codec"
-            " read the topic with the same digests.\n\n"
+            f"{report.today()}, {report.kafkapy_version()}. Steps of each client, with each"
+            f" codec that it supports:\n\n- Write {self.count:,} log lines with keys and headers to"
+            f" {checks.PARTITIONS} partitions (idempotent, `acks=all`, Kafka's\n"
+            "  default partitioner).\n"
+            "- Read a third of them in a consumer group, commit, stop, resume, and read the rest.\n"
+            "- Look offsets up by time.\n\n"
+            "*same*: for each partition, the SHA-256 of the keys, values and headers read equals"
+            " that of the\nrecords sent, in the same order, and the last committed offset is the"
+            " log end. Then every other\nclient that supports the codec read the topic, with the"
+            " same digests.\n\n"
         )
         text += report.table(["client", "version", *CODECS], rows)
         missing = [f"\n- not run: {name} ({why})" for name, why in fetch_peers.missing().items()]
@@ -139,9 +143,9 @@ def run_clients(server: Callable[..., Server], count: int, write: bool) -> bool:
             clients.run()
         dumps = dump_log.dump_directory(broker.log_dir) if apache_kafka.installed() else []
     for item in dumps:
-        say(f"  {item}")
+        print_line(f"  {item}")
         for line in item.complaints[:20]:
-            say(f"    {line}")
+            print_line(f"    {line}")
     if write:
         report.replace_part(DOCUMENT, "Real clients", clients.report(), INTRODUCTION)
         report.replace_part(DOCUMENT, "DumpLogSegments", dump_report(dumps), INTRODUCTION)
@@ -153,11 +157,11 @@ def dump_report(dumps: list[dump_log.Dump]) -> str:
         return "Not run: Apache Kafka's jars could not be had."
     rows = [[item.what, item.files, item.lines, len(item.complaints)] for item in dumps]
     head = ["what", "files", "lines printed", "complaints"]
-    return (
+    text = (
         f"{report.today()}, {report.kafkapy_version()}. Apache Kafka {apache_kafka.VERSION}'s"
-        " DumpLogSegments over every file that the run above left behind.\n\n"
-        + report.table(head, rows)
+        " DumpLogSegments read every file that the run above had written."
     )
+    return f"{report.wrapped(text)}\n\n{report.table(head, rows)}"
 
 
 def run_kill(server: Callable[..., Server], rounds: int, seed: int, write: bool) -> bool:
@@ -172,17 +176,19 @@ def run_kill(server: Callable[..., Server], rounds: int, seed: int, write: bool)
         found += f", {time.monotonic() - started:.0f} s"
         dumps = dump_log.dump_directory(broker.log_dir) if apache_kafka.installed() else []
     complaints = [line for item in dumps for line in item.complaints]
-    say(f"  {found}; DumpLogSegments complains {len(complaints)} times")
+    print_line(f"  {found}; DumpLogSegments complains {len(complaints)} times")
     for line in complaints[:20]:
-        say(f"    {line}")
+        print_line(f"    {line}")
     if write:
+        run = report.wrapped(f"{report.today()}, {report.kafkapy_version()}, seed {seed}: {found}.")
         body = (
-            f"{report.today()}, {report.kafkapy_version()}, seed {seed}. An idempotent `acks=all`"
-            " producer writes while the broker is killed with SIGKILL and started again, in every"
-            " third round once more while it recovers; a proxy loses its last answers, so that the"
-            f" producer sends again what is on disk: {found}. Every acknowledged record is there,"
-            " once, in order; the group resumed each time exactly where it had committed;"
-            f" DumpLogSegments over the files afterwards: {len(complaints)} complaints."
+            f"{run}\n\n- Every acknowledged record is in the log once, in order.\n"
+            "- The group resumed each time at its committed offset.\n"
+            f"- DumpLogSegments had {len(complaints)} complaints about the files afterwards.\n\n"
+            "An idempotent `acks=all` producer writes while the broker is killed with SIGKILL and"
+            " restarted. In\nevery third round the broker is killed again during recovery. A proxy"
+            " drops the broker's last\nresponses, so that the producer resends batches that are"
+            " already on disk."
         )
         report.replace_part(DOCUMENT, "Kill -9", body, INTRODUCTION)
     return not complaints
@@ -190,10 +196,10 @@ def run_kill(server: Callable[..., Server], rounds: int, seed: int, write: bool)
 
 def run_tools(write: bool) -> bool:
     """Our tools beside Apache Kafka's: on the same files, then on its brokers."""
-    good, part = tool_twins.run(say)
+    good, part = tool_twins.run(print_line)
     if write:
         report.replace_part(DOCUMENT, "Tools side by side", part, INTRODUCTION)
-    return record_tools.compare(say) and good
+    return record_tools.compare(print_line) and good
 
 
 def run_kraft(write: bool) -> bool:
@@ -222,9 +228,11 @@ def run_with(
     try:
         apache_kafka.jars(release)
     except apache_kafka.Unavailable as why:
-        say(f"not to be had here: Apache Kafka {release.version} in {release.directory} ({why})")
+        print_line(
+            f"not to be had here: Apache Kafka {release.version} in {release.directory} ({why})"
+        )
         return False
-    good, part = run(say)
+    good, part = run(print_line)
     if write:
         report.replace_part(DOCUMENT, title, part, INTRODUCTION)
     return good
@@ -234,9 +242,9 @@ def run_spark() -> int:
     """Run Spark's jobs with both sources on both brokers. They are slow: only --spark runs them."""
     from dev.conformance import spark_cluster, spark_parity
 
-    text, same = spark_parity.run([], say)
+    text, same = spark_parity.run([], print_line)
     report.replace_part(DOCUMENT, "Spark, beside the JVM connector", text, INTRODUCTION)
-    text, whole = spark_cluster.run(say)
+    text, whole = spark_cluster.run(print_line)
     report.replace_part(DOCUMENT, "A standalone Spark cluster", text, INTRODUCTION)
     return 0 if same and whole else 1
 
@@ -251,7 +259,7 @@ def run_protocol() -> int:
 def run_pythons() -> int:
     """Run the tests on other Pythons. They are slow and depend on this machine, so only --pythons
     runs them."""
-    good, text = pythons.run(say)
+    good, text = pythons.run(print_line)
     report.replace_part(DOCUMENT, "Other Pythons", text, INTRODUCTION)
     return 0 if good else 1
 
@@ -259,27 +267,27 @@ def run_pythons() -> int:
 def main() -> int:
     options = parse()
     if options.zookeeper:
-        return zookeeper_twins.compare(options.rounds, options.seed, say)
+        return zookeeper_twins.compare(options.rounds, options.seed, print_line)
     if options.record_configs:
-        record_configs.record(say)
+        record_configs.record(print_line)
         return 0
     if options.record_groups:
-        record_groups.record(say)
+        record_groups.record(print_line)
         return 0
     if options.record_flags:
-        record_flags.record(say)
+        record_flags.record(print_line)
         return 0
     if options.record:
-        record_flags.record(say)
-        record_tools.record(say)
-        tool_twins.record(say)
+        record_flags.record(print_line)
+        record_tools.record(print_line)
+        tool_twins.record(print_line)
         return 0
     if options.protocol:
         return run_protocol()
     if options.spark:
         return run_spark()
-    for name, why in fetch_peers.ensure(say).items():
-        say(f"not to be had here: {name} ({why})")
+    for name, why in fetch_peers.ensure(print_line).items():
+        print_line(f"not to be had here: {name} ({why})")
     if options.pythons:
         return run_pythons()
     server = apache_kafka.ApacheBroker if options.apache else BrokerProcess
@@ -288,25 +296,25 @@ def main() -> int:
     everything = not any(getattr(options, name) for name in named)
     good = True
     if options.clients or everything:
-        say(f"clients: {options.records:,} records each")
+        print_line(f"clients: {options.records:,} records each")
         good &= run_clients(server, options.records, write)
     if options.kill or everything:
-        say(f"kill -9: {options.rounds} rounds")
+        print_line(f"kill -9: {options.rounds} rounds")
         good &= run_kill(server, options.rounds, options.seed, write)
     if options.tools or everything:
-        say("tools side by side")
+        print_line("tools side by side")
         good &= run_tools(write)
     if options.kraft or everything:
-        say("tools on Apache Kafka 4")
+        print_line("tools on Apache Kafka 4")
         good &= run_kraft(write)
     if options.kafka_4 or everything:
-        say(f"clients of Kafka 4: {options.records:,} records each")
+        print_line(f"clients of Kafka 4: {options.records:,} records each")
         good &= run_kafka_4(options.records, write)
     if options.apps or everything:
-        say("Kafka's own applications")
+        print_line("Kafka's own applications")
         good &= run_apps(write)
     if write:
-        say(f"written: {DOCUMENT.relative_to(report.ROOT)}")
+        print_line(f"written: {DOCUMENT.relative_to(report.ROOT)}")
     return 0 if good else 1
 
 

@@ -39,10 +39,10 @@ PARTS: Final[dict[str, tuple[str, ...]]] = {
 }
 _SUMMARY: Final = re.compile(r"^=*\s*((?:\d+ \w+(?:, )?)+) in [\d.]+s", re.MULTILINE)
 _ASK: Final = "import sys, venv, ensurepip; print('.'.join(map(str, sys.version_info[:3])))"
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
-def others(say: Say) -> dict[str, Path]:
+def other_pythons(print_line: PrintLine) -> dict[str, Path]:
     """Pythons by version: the newest patch of each minor version, except that of this process."""
     found: dict[tuple[int, ...], Path] = {}
     for candidate in _candidates():
@@ -53,7 +53,7 @@ def others(say: Say) -> dict[str, Path]:
     newest.pop(sys.version_info[:2], None)
     chosen = [version for minor, version in newest.items() if minor >= OLDEST]
     for version in chosen:
-        say(f"  {'.'.join(map(str, version))}: {found[version]}")
+        print_line(f"  {'.'.join(map(str, version))}: {found[version]}")
     return {".".join(map(str, version)): found[version] for version in chosen}
 
 
@@ -79,12 +79,12 @@ def environment(version: str, python: Path) -> Path:
     return inside
 
 
-def run(say: Say) -> tuple[bool, str]:
+def run(print_line: PrintLine) -> tuple[bool, str]:
     """Run the tests. Returns whether all passed on all Pythons, and a part for
     docs/evidence/conformance.md."""
     rows: list[list[str]] = []
     good = True
-    for version, python in others(say).items():
+    for version, python in other_pythons(print_line).items():
         try:
             inside = environment(version, python)
         except apache_kafka.Unavailable as why:
@@ -96,12 +96,12 @@ def run(say: Say) -> tuple[bool, str]:
             status, found = _tests(inside, paths)
             good &= status == 0
             rows.append([version, part, found, f"{time.monotonic() - started:.0f} s"])
-            say(f"  {version}, {part}: {found}")
+            print_line(f"  {version}, {part}: {found}")
     head = ["Python", "tests", "found", "took"]
     text = (
-        f"{report.today()}, {report.kafkapy_version()}. Tests of `scripts/test`, which runs them"
-        f" on {'.'.join(map(str, sys.version_info[:3]))}, on other Pythons of this machine.\n\n"
-        + report.table(head, rows)
+        f"{report.today()}, {report.kafkapy_version()}. Tests of `scripts/test` on this machine's"
+        f" other Pythons; `scripts/test` itself runs"
+        f" {'.'.join(map(str, sys.version_info[:3]))}.\n\n" + report.table(head, rows)
     )
     return good and bool(rows), text
 

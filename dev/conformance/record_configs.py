@@ -22,7 +22,7 @@ from tests.harness.protocol import config_answers
 TEXTS: Final = config_documentation.FILE
 
 
-def record(say: Callable[[str], None]) -> None:
+def record(print_line: Callable[[str], None]) -> None:
     """Send the requests, and write all files."""
     with contextlib.ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kafkapy-record-")))
@@ -49,4 +49,6 @@ def record(say: Callable[[str], None]) -> None:
     config_answers.write("values", values)
     config_answers.write("altered", altered)
     keys = len(values["broker"])
-    say(f"written: {config_answers.DATA}, {TEXTS}: {keys} keys of Kafka {apache_kafka.VERSION}")
+    print_line(
+        f"written: {config_answers.DATA}, {TEXTS}: {keys} keys of Kafka {apache_kafka.VERSION}"
+    )

@@ -159,16 +159,16 @@ def _merged(*lists: list[list[str]]) -> list[list[str]]:
     return [list(names) for names in dict.fromkeys(tuple(n) for each in lists for n in each)]
 
 
-def record(say: Callable[[str], None]) -> None:
+def record(print_line: Callable[[str], None]) -> None:
     """Run every class, and write the flags."""
     scripts: dict[str, list[dict[str, Any]]] = {}
     for name, parts in SCRIPTS.items():
-        say(name)
+        print_line(name)
         scripts[name] = [found for part in parts for found in asked(part)]
     found = {"kafka": apache_kafka.VERSION, "scripts": scripts}
     FLAGS.write_text(compact(found) + "\n")
     flags = sum(len(part["flags"]) for parts in scripts.values() for part in parts)
-    say(f"written: {FLAGS.relative_to(ROOT)}: {len(scripts)} scripts, {flags} flags")
+    print_line(f"written: {FLAGS.relative_to(ROOT)}: {len(scripts)} scripts, {flags} flags")
 
 
 def compact(found: dict[str, Any]) -> str:

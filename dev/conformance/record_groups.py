@@ -33,7 +33,7 @@ SHARED: Final = "shared"
 SHARE_KEY_TYPE: Final = 2
 
 
-def record(say: Callable[[str], None]) -> None:
+def record(print_line: Callable[[str], None]) -> None:
     """Send the requests, and write the files."""
     with (
         tempfile.TemporaryDirectory(prefix="kafkapy-record-") as scratch,
@@ -55,7 +55,7 @@ def record(say: Callable[[str], None]) -> None:
         found_of_shares = share_refusals.answers(ask, SHARED, topic_id)
     for file, each in ((group_refusals.DATA, found), (share_refusals.DATA, found_of_shares)):
         group_refusals.write(each, file)
-        say(f"written: {file}: {len(each)} cases of {apache_kafka.KAFKA_4.version}")
+        print_line(f"written: {file}: {len(each)} cases of {apache_kafka.KAFKA_4.version}")
 
 
 def _share(servers: str, cluster: Cluster) -> Uuid:
@@ -68,5 +68,5 @@ def _share(servers: str, cluster: Cluster) -> Uuid:
     assert producer.flush(60) == 0
     topic_id: Uuid = cluster.metadata([SHARED], refresh=True).topics[SHARED].topic_id
     key = f"any:{topic_id}:0"
-    cluster.retrying(lambda: find_coordinator(cluster, key, SHARE_KEY_TYPE))
+    cluster.retry(lambda: find_coordinator(cluster, key, SHARE_KEY_TYPE))
     return topic_id

@@ -65,14 +65,14 @@ def apache_cluster() -> Iterator[tuple[list[str], Path]]:
         yield [broker.bootstrap_servers for broker in brokers], scratch
 
 
-def record(say: Callable[[str], None]) -> None:
+def record(print_line: Callable[[str], None]) -> None:
     """Run every line through the Java tools, and write their output."""
     found = []
     with apache_cluster() as (brokers, scratch):
         servers = ",".join(brokers)
         steps = Steps(servers, scratch)
         for line in read_commands():
-            say(line.text)
+            print_line(line.text)
             if line.is_step:
                 steps.do(line)
                 continue
@@ -83,10 +83,12 @@ def record(say: Callable[[str], None]) -> None:
             found.append({"command": line.text, "status": done.returncode, "lines": lines})
         steps.close()
     RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    say(f"written: {RECORD}: {len(found)} command lines of Apache Kafka {apache_kafka.VERSION}")
+    print_line(
+        f"written: {RECORD}: {len(found)} command lines of Apache Kafka {apache_kafka.VERSION}"
+    )
 
 
-def compare(say: Callable[[str], None]) -> bool:
+def compare(print_line: Callable[[str], None]) -> bool:
     """Run every line through our tools against Apache Kafka. Returns whether all match."""
     record, lines = read_record(), read_commands()
     kept = {i: record[line.text].pop(0) for i, line in enumerate(lines) if not line.is_step}
@@ -102,6 +104,6 @@ def compare(say: Callable[[str], None]) -> bool:
         ours = run_ours(lines, brokers, scratch, is_right)
     found = [each for i, printed in ours.items() if (each := complaint(i, printed)) is not None]
     for each in found:
-        say(each)
-    say(f"{len(ours) - len(found)} of {len(ours)} command lines as Apache Kafka's tools")
+        print_line(each)
+    print_line(f"{len(ours) - len(found)} of {len(ours)} command lines as Apache Kafka's tools")
     return not found

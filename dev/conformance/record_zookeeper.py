@@ -23,7 +23,7 @@ from kazoo.exceptions import KazooException
 from kazoo.security import CREATOR_ALL_ACL, make_digest_acl
 
 from dev.report import ROOT
-from kafkapy.zk.wire.frames import FrameCutter
+from kafkapy.zk.wire.frames import FrameDecoder
 from tests.harness.cores import zookeeper_conversation
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
@@ -54,21 +54,23 @@ class Recorder:
                 return
             server = socket.create_connection(("127.0.0.1", self._server_port))
             number, self._count = self._count, self._count + 1
-            for source, sink, who in ((client, server, "client"), (server, client, "server")):
-                words = (number, source, sink, who)
+            for source, sink, sender in ((client, server, "client"), (server, client, "server")):
+                words = (number, source, sink, sender)
                 threading.Thread(target=self._pass_on, args=words, daemon=True).start()
 
-    def _pass_on(self, number: int, source: socket.socket, sink: socket.socket, who: str) -> None:
-        cutter = FrameCutter(1 << 30)
+    def _pass_on(
+        self, number: int, source: socket.socket, sink: socket.socket, sender: str
+    ) -> None:
+        cutter = FrameDecoder(1 << 30)
         try:
             while data := source.recv(65536):
                 cutter.feed(data)
                 with self._lock:
                     for frame in iter(cutter.next_frame, None):
-                        self.rows.append((number, who, frame.hex()))
+                        self.rows.append((number, sender, frame.hex()))
                 sink.sendall(data)
             with self._lock:
-                self.rows.append((number, who, "end"))
+                self.rows.append((number, sender, "end"))
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             return
@@ -85,7 +87,7 @@ def recorder() -> Iterator[Recorder]:
             made.close()
 
 
-def talk_with_kazoo(port: int) -> None:
+def exchange_with_kazoo(port: int) -> None:
     """Send the requests of kazoo's recipes and of our stores, one after the other."""
     one, two = (KazooClient(f"127.0.0.1:{port}", timeout=30) for _ in range(2))
     one.start()
@@ -100,16 +102,16 @@ def talk_with_kazoo(port: int) -> None:
 
 
 def _acts(one: KazooClient, two: KazooClient) -> Iterator[Callable[[], object]]:
-    heard: list[object] = []
+    events: list[object] = []
     yield lambda: one.create("/a", b"1")
     yield lambda: one.create("/a", b"1")
     yield lambda: one.create("/no/where", b"")
     yield lambda: one.create("/empty", b"")
-    yield lambda: one.get("/a", watch=heard.append)
+    yield lambda: one.get("/a", watch=events.append)
     yield lambda: two.set("/a", b"2", version=0)
     yield lambda: two.set("/a", b"3", version=0)
-    yield lambda: one.exists("/later", watch=heard.append)
-    yield lambda: one.get_children("/a", watch=heard.append, include_data=True)
+    yield lambda: one.exists("/later", watch=events.append)
+    yield lambda: one.get_children("/a", watch=events.append, include_data=True)
     yield lambda: two.create("/later", b"", ephemeral=True)
     yield lambda: two.create("/later/child", b"")
     for _ in range(3):
@@ -142,12 +144,12 @@ def _acts(one: KazooClient, two: KazooClient) -> Iterator[Callable[[], object]]:
     yield lambda: one.get("/mine")
     yield lambda: two.delete("/later")
     yield lambda: two.create("/gone", b"", ephemeral=True)
-    yield lambda: one.get("/gone", watch=heard.append)
+    yield lambda: one.get("/gone", watch=events.append)
     yield two.stop
     yield lambda: one.exists("/gone")
 
 
-def talk_as_kafka(port: int) -> None:
+def exchange_with_kafka(port: int) -> None:
     """Start a broker of Apache Kafka, create a topic, and stop the broker."""
     with tempfile.TemporaryDirectory() as directory:
         log_dir = Path(directory) / "kafka"
@@ -165,19 +167,23 @@ def talk_as_kafka(port: int) -> None:
             broker.stop()
 
 
-def talk_of_everything(port: int) -> None:
+def exchange_all_requests(port: int) -> None:
     """Send the requests of `zookeeper_conversation`, each after the answer to the last."""
     zookeeper_conversation.send_all(port)
 
 
-TALKS = {"kazoo": talk_with_kazoo, "kafka": talk_as_kafka, "requests": talk_of_everything}
+EXCHANGES = {
+    "kazoo": exchange_with_kazoo,
+    "kafka": exchange_with_kafka,
+    "requests": exchange_all_requests,
+}
 
 
 def main(names: list[str]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name in names or TALKS:
+    for name in names or EXCHANGES:
         with recorder() as proxy:
-            TALKS[name](proxy.port)
+            EXCHANGES[name](proxy.port)
             rows = [json.dumps(row) for row in proxy.rows]
         (FOLDER / f"{name}.json").write_text("[\n" + ",\n".join(rows) + "\n]\n")
         print(f"{name}: {len(rows)} frames")

@@ -80,7 +80,7 @@ def python_without_kafkapy(scratch: Path) -> Path:
     return python
 
 
-def run(say: Callable[[str], None]) -> tuple[str, bool]:
+def run(print_line: Callable[[str], None]) -> tuple[str, bool]:
     """Run the cluster. Returns the report's text, and whether no record was lost."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="kafkapy-spark-cluster-") as directory:
@@ -104,24 +104,29 @@ def run(say: Callable[[str], None]) -> tuple[str, bool]:
         ]  # fmt: skip
         brokers = BrokerGroup(scratch, BROKERS, {"min.insync.replicas": "2"})
         with master, workers[0], workers[1], brokers:
-            say("  a master, two workers and three brokers run")
-            sent, rows, distinct, ids, gaps = stream_through_kills(brokers, scratch, url, say)
+            print_line("  a master, two workers and three brokers run")
+            sent, rows, distinct, ids, gaps = stream_through_kills(
+                brokers, scratch, url, print_line
+            )
     good = distinct == sent and ids == sent and not gaps
-    text = (
+    verdict = "nothing is missing" if good else "RECORDS MISSING"
+    result = (
         f"{report.today()}, {report.kafkapy_version()}, `python -m dev.conformance.spark_cluster`,"
-        f" {time.monotonic() - started:.0f} s. `kafkapy spark-submit --master spark://...`, a"
-        " master and two workers as processes, executors whose Python cannot import kafkapy. While"
-        f" a stream wrote Parquet, of {len(BROKERS)} brokers (3 replicas) the leader of a partition"
-        f" was killed {KILLS} times with SIGKILL, and the stream went on with the others. {sent:,}"
-        f" records sent, {rows:,} rows at the sink, {distinct:,} of them distinct by (partition,"
-        f" offset), {gaps:,} offsets left out in between, {ids:,} distinct values:"
-        f" {'nothing is missing' if good else 'RECORDS MISSING'}.\n"
+        f" {time.monotonic() - started:.0f} s: {verdict}."
+        f" Of {sent:,} records sent, {rows:,} rows reached the sink: {distinct:,} distinct by"
+        f" (partition, offset), {gaps:,} missing offsets in between, {ids:,} distinct values."
     )
-    return text, good
+    job = (
+        "The job ran with `kafkapy spark-submit --master spark://...` on a master and two workers;"
+        " the executors' Python cannot import kafkapy. A stream wrote Parquet from"
+        f" {len(BROKERS)} brokers (3 replicas). Meanwhile the leader of a partition was killed"
+        f" {KILLS} times with SIGKILL."
+    )
+    return f"{report.wrapped(result)}\n\n{report.wrapped(job)}\n", good
 
 
 def stream_through_kills(
-    brokers: BrokerGroup, scratch: Path, url: str, say: Callable[[str], None]
+    brokers: BrokerGroup, scratch: Path, url: str, print_line: Callable[[str], None]
 ) -> tuple[int, int, int, int, int]:
     """The number of sent records, then the counts of `rows_of`."""
     python = python_without_kafkapy(scratch)
@@ -158,7 +163,7 @@ def stream_through_kills(
                 burst()
                 killed = leader_of(servers, TopicPartition(topic.name, number % PARTITIONS))
                 brokers.brokers[killed].kill()
-                say(f"  broker {killed} was killed ({number + 1})")
+                print_line(f"  broker {killed} was killed ({number + 1})")
                 burst()
                 assert producer.flush(120) == 0
                 wait_until(lambda: arrived() or driver.poll() is not None, "the rows", LIMIT_S)

@@ -45,7 +45,7 @@ def session(jars: Sequence[Path]) -> SparkSession:
     return spark
 
 
-def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
+def run(words: Sequence[str], print_line: Callable[[str], None]) -> tuple[str, bool]:
     """Run all jobs, or those whose names have one of the words, on both brokers.
 
     Returns the report's text, and whether all results were the same.
@@ -71,7 +71,7 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
                     results[name, format, kind.__name__] = outcome(job, bench)
                     took.append(f"{time.monotonic() - begun:.1f} s")
                 found = verdict(results, name, kind.__name__)
-                say(f"  {kind.__name__} {name}: {found} ({', '.join(took)})")
+                print_line(f"  {kind.__name__} {name}: {found} ({', '.join(took)})")
     spark.stop()
     if not words:
         keep_what_the_connector_gave(results)
@@ -81,12 +81,13 @@ def run(words: Sequence[str], say: Callable[[str], None]) -> tuple[str, bool]:
     text = (
         f"{report.today()}, {report.kafkapy_version()}, `scripts/conformance --spark`,"
         f" {time.monotonic() - started:.0f} s. {len(wanted)} jobs"
-        f" (`tests/conformance/spark_jobs.py`) through Spark's own connector {version} and through"
+        f" (`tests/conformance/spark_jobs.py`) ran with Spark's own connector {version} and with"
         " `kafkapy`, in one Spark 4.3.0 session, on a kafkapy broker and on Apache Kafka"
-        f" {apache_kafka.VERSION}. *same*: the same rows, sizes of micro-batches and failures.\n\n"
-        + report.table(["job", "on kafkapy", "on Apache Kafka"], rows)
+        f" {apache_kafka.VERSION}. *same*: both sources gave the same rows, micro-batch sizes and"
+        " failures."
     )
-    return text, same
+    table = report.table(["job", "on kafkapy", "on Apache Kafka"], rows)
+    return f"{report.wrapped(text)}\n\n{table}", same
 
 
 def keep_what_the_connector_gave(results: dict[tuple[str, str, str], Any]) -> None:

@@ -20,10 +20,10 @@ DATA = report.ROOT / "tests" / "data" / "dump_log"
 MERGER_DATA = DATA.parent / "state_change_logs"
 RECORDED_COUNT = 40
 SAME = "same"
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
-def run(say: Say) -> tuple[bool, str]:
+def run(print_line: PrintLine) -> tuple[bool, str]:
     """Compare. Returns whether nothing differs, and a part for docs/evidence/conformance.md."""
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory(prefix="kafkapy-tools-") as scratch:
@@ -31,33 +31,33 @@ def run(say: Say) -> tuple[bool, str]:
             ("Apache Kafka", apache_logs(Path(scratch) / "apache", 2_000)),
             ("kafkapy", our_logs(Path(scratch) / "ours")),
         ):
-            rows += dump_rows(say, name, log_dir)
-        rows += merger_rows(say, Path(scratch))
+            rows += dump_rows(print_line, name, log_dir)
+        rows += merger_rows(print_line, Path(scratch))
     head = ["tool", "flags", "input", "lines", "our text"]
     return all(row[-1] == SAME for row in rows), (
         f"{report.today()}, {report.kafkapy_version()}. Apache Kafka {apache_kafka.VERSION}'s"
-        " `DumpLogSegments` and `StateChangeLogMerger` and ours over the same files. Segments:"
-        " every codec, transactions, compacted ones, the formats v0 and v1, groups; state-change"
-        " logs: of the old form. *same*: stdout is equal byte for byte (but for the line that says"
-        " that the merger is deprecated), the dump's findings and exit status too.\n\n"
-        + report.table(head, rows)
+        " `DumpLogSegments` and\n`StateChangeLogMerger`, and kafkapy's tools, read the same"
+        " files:\n\n- segments with every codec, transactions, compaction, the formats v0 and v1,"
+        " and group metadata;\n- state-change logs of the old format.\n\n*same*: stdout is equal"
+        " byte for byte, except for the merger's deprecation notice. The findings and\nthe exit"
+        " status of the dump are equal too.\n\n" + report.table(head, rows)
     )
 
 
-def dump_rows(say: Say, name: str, log_dir: Path) -> list[list[object]]:
+def dump_rows(print_line: PrintLine, name: str, log_dir: Path) -> list[list[object]]:
     """A row for each way of reading a log directory that `name` wrote."""
     rows: list[list[object]] = []
     for case in dump_twin.cases(log_dir):
         kafka = dump_twin.kafka(case, log_dir)
         found = dump_twin.difference(case, kafka, dump_twin.ours(case, log_dir))
-        say(f"  files of {name}: {found or case.name + ' is the same'}")
+        print_line(f"  files of {name}: {found or case.name + ' is the same'}")
         verdict = SAME if found is None else f"DIFFERS at {found.what}"
         files = f"{len(case.files)} files of {name}"
         rows.append(["dump-log", flags(case.flags), files, kafka.stdout.count(b"\n"), verdict])
     return rows
 
 
-def merger_rows(say: Say, scratch: Path) -> list[list[object]]:
+def merger_rows(print_line: PrintLine, scratch: Path) -> list[list[object]]:
     """A row for each way of merging."""
     directory = scratch / "state-change"
     directory.mkdir()
@@ -66,7 +66,7 @@ def merger_rows(say: Say, scratch: Path) -> list[list[object]]:
     for case in merger_twin.cases():
         kafka = merger_twin.kafka(case, directory)
         verdict = SAME if kafka == merger_twin.ours(case, directory) else "DIFFERS"
-        say(f"  merger: {case.name} is {verdict}")
+        print_line(f"  merger: {case.name} is {verdict}")
         rows.append(["merger", flags(case.words[2:]), case.name, kafka.count(b"\n"), verdict])
     return rows
 
@@ -91,7 +91,7 @@ def our_logs(log_dir: Path) -> Path:
     return log_dir
 
 
-def record(say: Say) -> None:
+def record(print_line: PrintLine) -> None:
     """Regenerate tests/data/dump_log."""
     with tempfile.TemporaryDirectory(prefix="kafkapy-tools-") as scratch:
         logs = apache_logs(Path(scratch) / "apache", RECORDED_COUNT)
@@ -103,20 +103,20 @@ def record(say: Say) -> None:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, target)
     for case in dump_twin.cases(DATA / "logs"):
-        said = dump_twin.kafka(case, DATA / "logs")
-        assert said.status == 0, said
-        (DATA / f"{case.name}.out").write_bytes(said.stdout)
-        if said.stderr:
-            (DATA / f"{case.name}.err").write_text("".join(f"{line}\n" for line in said.stderr))
-        say(f"  recorded {case.name}")
-    record_merger(say)
+        output = dump_twin.kafka(case, DATA / "logs")
+        assert output.status == 0, output
+        (DATA / f"{case.name}.out").write_bytes(output.stdout)
+        if output.stderr:
+            (DATA / f"{case.name}.err").write_text("".join(f"{line}\n" for line in output.stderr))
+        print_line(f"  recorded {case.name}")
+    record_merger(print_line)
 
 
-def record_merger(say: Say) -> None:
+def record_merger(print_line: PrintLine) -> None:
     """Regenerate tests/data/state_change_logs."""
     shutil.rmtree(MERGER_DATA, ignore_errors=True)
     (MERGER_DATA / "logs").mkdir(parents=True)
     logs = merger_twin.write_logs(MERGER_DATA / "logs", RECORDED_COUNT)
     for merge in merger_twin.cases():
         (MERGER_DATA / f"{merge.name}.out").write_bytes(merger_twin.kafka(merge, logs))
-        say(f"  recorded the merger's {merge.name}")
+        print_line(f"  recorded the merger's {merge.name}")

@@ -16,7 +16,7 @@ STEPS = 400
 ROUNDS = 200
 
 
-def compare(rounds: int, seed: int, say: Callable[[str], None]) -> int:
+def compare(rounds: int, seed: int, print_line: Callable[[str], None]) -> int:
     """Compare with `rounds` seeds, and print the differences. Returns the exit status."""
     found: list[str] = []
     with tempfile.TemporaryDirectory() as directory:
@@ -26,8 +26,8 @@ def compare(rounds: int, seed: int, say: Callable[[str], None]) -> int:
             for each in range(seed, seed + rounds):
                 found += _twins(apaches, own, each)
                 for name, server in (("Apache's", apaches), ("kafkapy's", own)):
-                    found += _history(name, server, each, say)
-    say("\n".join(found) or f"{rounds} seeds: no difference")
+                    found += _history(name, server, each, print_line)
+    print_line("\n".join(found) or f"{rounds} seeds: no difference")
     return 1 if found else 0
 
 
@@ -45,7 +45,7 @@ def _twins(apaches: ZooKeeperServer, own: ZooKeeperServer, seed: int) -> list[st
 
 
 def _history(
-    name: str, server: ZooKeeperServer, seed: int, say: Callable[[str], None]
+    name: str, server: ZooKeeperServer, seed: int, print_line: Callable[[str], None]
 ) -> list[str]:
     def restart() -> None:
         server.kill()
@@ -55,5 +55,5 @@ def _history(
         writes = run_history(server.port, f"/history-{seed}", seed, ROUNDS, restart)
     except AssertionError as fault:
         return [f"seed {seed} on {name} server: {fault}"]
-    say(f"seed {seed}, {name} server: {writes} writes of {CLIENTS} clients in one order")
+    print_line(f"seed {seed}, {name} server: {writes} writes of {CLIENTS} clients in one order")
     return []

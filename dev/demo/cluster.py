@@ -65,11 +65,11 @@ def _act(path: Path, cluster: LocalCluster, where: tuple[str, ...]) -> None:
     with path.open("rb") as stream:
         total = sum(1 for _ in itertools.islice(stream, LINES_MAX))
     with step(f"{total:,} lines stream in; one leader dies on the way and comes back"):
-        storm = Storm(path, total, servers, where)
+        interrupted_stream = InterruptedStream(path, total, servers, where)
         try:
-            sent = feed(storm.lines(), total, servers, STREAM_S)
+            sent = feed(interrupted_stream.lines(), total, servers, STREAM_S)
         finally:
-            victim = storm.wait()
+            victim = interrupted_stream.wait()
         _until(servers, lambda p: len(p.isr) == len(p.replicas), "in sync again")
         kafkapy("topics", "--describe", *topic)
     with step(f"Broker {NEWCOMER} joins, and broker {victim} hands everything over to it"):
@@ -85,7 +85,7 @@ def _act(path: Path, cluster: LocalCluster, where: tuple[str, ...]) -> None:
         check(sent, read_back(servers, sent.lines))
 
 
-class Storm:
+class InterruptedStream:
     """Yields the first lines of a file, and kills and restarts a broker meanwhile."""
 
     def __init__(self, path: Path, total: int, servers: str, where: tuple[str, ...]) -> None:
@@ -110,8 +110,8 @@ class Storm:
         """Wait for the restart. Returns the id of the killed broker; -1 if there was no restart."""
         if self._restart is None:
             return -1
-        said, _ = self._restart.communicate()
-        out.print(f"[green]{said.rstrip()}[/]")
+        output, _ = self._restart.communicate()
+        out.print(f"[green]{output.rstrip()}[/]")
         if self._restart.returncode != 0:
             raise DemoFailure(f"broker {self._victim} did not come back")
         return self._victim
@@ -155,13 +155,15 @@ def _reassign(servers: str, gone: int, newcomer: int) -> None:
     raise DemoFailure("the reassignment does not end")
 
 
-def _until(servers: str, holds: Callable[[PartitionMetadata], bool], what: str) -> None:
-    """Wait until `holds` is true of every partition."""
+def _until(
+    servers: str, condition: Callable[[PartitionMetadata], bool], condition_name: str
+) -> None:
+    """Wait until `condition` is true of every partition."""
     with Cluster(servers) as client:
         for _ in client.attempts():
-            if all(map(holds, _partitions(client))):
+            if all(map(condition, _partitions(client))):
                 return
-    raise DemoFailure(f"the partitions are not {what} after {SILENCE_LIMIT_S:.0f} s")
+    raise DemoFailure(f"the partitions are not {condition_name} after {SILENCE_LIMIT_S:.0f} s")
 
 
 def _partitions(client: Cluster) -> list[PartitionMetadata]:

@@ -84,7 +84,7 @@ class Comparison:
             if deletes and not is_clean:
                 continue
             for partition, system in zip(pair, self._systems, strict=True):
-                partition.over(system.wire)
+                partition.reconnect(system.wire)
             found = self._first_difference(pair, readings(not deletes))
             if not deletes:
                 found = found or self._on_disk(topic, index, pair)
@@ -149,13 +149,13 @@ class Comparison:
         def fails(fewer: tuple[Operation, ...]) -> bool:
             topic = self._topic(1, configs)
             try:
-                again = self._first_difference(self._pair(topic, 0), (*fewer, *readings()))
+                repeated = self._first_difference(self._pair(topic, 0), (*fewer, *readings()))
             except KnownDifference:
-                again = None
+                repeated = None
             self._delete(topic)
-            if again is not None:
-                last[0] = again
-            return again is not None
+            if repeated is not None:
+                last[0] = repeated
+            return repeated is not None
 
         kept = shrink(operations, fails, _SHRINK_ATTEMPTS)
         self._add(Difference(seed, configs, kept, *last[0]))

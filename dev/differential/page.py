@@ -27,8 +27,8 @@ class Run(NamedTuple):
         """One sentence about the run."""
         return (
             f"{self.sequences:,} sequences from seed {self.first_seed}, {self.operations:,}"
-            f" operations on each broker: {self.differences} differences without a reason,"
-            f" {self.known} with one of those below; {self.seconds:.0f} s"
+            f" operations on each broker: {self.differences} unknown differences, {self.known}"
+            f" known ones; {self.seconds:.0f} s"
         )
 
 

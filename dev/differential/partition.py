@@ -43,7 +43,7 @@ _NO_TIMESTAMP: Final = -1
 _ALL_BYTES: Final = 1 << 20
 _PAUSE_S: Final = 0.002
 _TRANSACTION_TIMEOUT_MS: Final = 900_000
-_AGAIN: Final = frozenset(
+_RETRIABLE: Final = frozenset(
     (
         ErrorCode.CONCURRENT_TRANSACTIONS,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -73,7 +73,7 @@ class Partition:
         self._labels: dict[int, str] = {-1: "none"}
         self.has_refused = False
 
-    def over(self, wire: Wire) -> None:
+    def reconnect(self, wire: Wire) -> None:
         """Continue over another connection, after a restart."""
         self._wire = wire
 
@@ -86,13 +86,13 @@ class Partition:
         outcomes: list[Outcome] = []
 
         def is_final() -> bool:
-            outcomes[:] = [self._once(operation)]
-            return outcomes[0][0] not in _AGAIN
+            outcomes[:] = [self._apply_once(operation)]
+            return outcomes[0][0] not in _RETRIABLE
 
-        wait_until(is_final, f"an outcome of {operation}", look_again_s=_PAUSE_S)
+        wait_until(is_final, f"an outcome of {operation}", poll_interval_s=_PAUSE_S)
         return outcomes[0]
 
-    def _once(self, operation: Operation) -> Outcome:
+    def _apply_once(self, operation: Operation) -> Outcome:
         match operation:
             case Produce():
                 return self._produce(operation)
@@ -213,7 +213,7 @@ class Partition:
             states[:] = [found.transaction_state]
             return not states[0].startswith("Prepare")
 
-        wait_until(is_settled, "the markers of a transaction", look_again_s=_PAUSE_S)
+        wait_until(is_settled, "the markers of a transaction", poll_interval_s=_PAUSE_S)
         return states[0]
 
     def _delete(self, operation: DeleteRecords) -> Outcome:

@@ -20,8 +20,8 @@ from tests.harness.processes.broker_process import BrokerProcess, ServerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import Wire
 
-_OF_GROUPS: Final = 0
-_OF_TRANSACTIONS: Final = 1
+_GROUP_KEY_TYPE: Final = 0
+_TRANSACTION_KEY_TYPE: Final = 1
 
 # No background task changes a log: only operations do.
 _SETTINGS: Final = {
@@ -53,15 +53,15 @@ class System:
         wire = Wire(self._broker)
         request = MetadataRequest(topics=[])
         wait_until(lambda: wire.ask(request, 8).controller_id >= 0, "a controller")
-        for kind in (_OF_TRANSACTIONS, _OF_GROUPS):
+        for kind in (_TRANSACTION_KEY_TYPE, _GROUP_KEY_TYPE):
             # Creates the coordinator's topic.
             coordinator = FindCoordinatorRequest(key="any", key_type=kind)
-            wait_until(partial(self._is_there, wire, coordinator), "a coordinator")
+            wait_until(partial(self._has_coordinator, wire, coordinator), "a coordinator")
         wait_until(partial(self._has_groups, wire), "the groups")
         return wire
 
     @staticmethod
-    def _is_there(wire: Wire, coordinator: FindCoordinatorRequest) -> bool:
+    def _has_coordinator(wire: Wire, coordinator: FindCoordinatorRequest) -> bool:
         return bool(wire.ask(coordinator, 3).error_code == 0)
 
     @staticmethod

@@ -64,7 +64,7 @@ def page(command: Command[Any]) -> str:
 
 def root_page() -> str:
     """The page of kafkapy itself, with the list of commands."""
-    lines = [*_head("kafkapy", "Kafka for Python people: brokers and the ops toolbox")]
+    lines = [*_head("kafkapy", "Kafka for Python: brokers and operations tools")]
     lines += [".SH SYNOPSIS", ".B kafkapy", "\\fICOMMAND\\fR [\\fIOPTION\\fR ...]"]
     lines += [".SH DESCRIPTION"]
     lines.append(

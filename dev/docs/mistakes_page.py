@@ -38,7 +38,7 @@ def page() -> str:
         ]
         for row in mistakes()
     ]
-    return table(["mistake", "what kafkapy says", "what to do"], rows)
+    return table(["mistake", "output", "remedy"], rows)
 
 
 def _code(text: str) -> str:

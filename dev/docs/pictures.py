@@ -47,12 +47,14 @@ def packages() -> str:
     return str(drawing)
 
 
-def rooms() -> str:
+def server_subpackages() -> str:
     """The server's subpackages and their imports, from the code."""
-    edges: dict[str, set[str]] = {room: set() for room in layers.ROOMS}
+    edges: dict[str, set[str]] = {subpackage: set() for subpackage in layers.ROOMS}
     for path, targets in layers.graph().items():
-        if (room := layers.room_of(path)) in edges:
-            edges[room] |= {layers.room_of(target) for target in targets} & edges.keys() - {room}
+        if (subpackage := layers.room_of(path)) in edges:
+            edges[subpackage] |= {layers.room_of(target) for target in targets} & edges.keys() - {
+                subpackage
+            }
     fill = dict.fromkeys(edges, BLUE)
     drawing = layered_graph.draw(edges, "The rooms of kafkapy/server", fill)
     drawing.caption(
@@ -126,7 +128,7 @@ def transaction_ids() -> Machine:
         s.PREPARE_ABORT: (2, 2),
         s.PREPARE_EPOCH_FENCE: (3, 1),
     }
-    return machine_of("Transaction", transactions.PREVIOUS, places, "text")
+    return machine_of("Transaction", transactions.VALID_PREVIOUS_STATES, places, "text")
 
 
 def state_machines(title: str, machines: Sequence[Machine]) -> str:
@@ -171,7 +173,7 @@ def drawings() -> dict[Path, str]:
     """Every picture that comes from the code or from committed data."""
     return {
         DIRECTORY / "packages.svg": packages(),
-        DIRECTORY / "rooms.svg": rooms(),
+        DIRECTORY / "rooms.svg": server_subpackages(),
         DIRECTORY / "controller-states.svg": controller_states(),
         DIRECTORY / "coordinator-states.svg": coordinator_states(),
         DIRECTORY / "demo.svg": recording.rendered(DIRECTORY / DEMO),

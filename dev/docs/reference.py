@@ -29,8 +29,8 @@ from kafkapy.server.counts.metric_table import METRICS
 TEXTS: Final = {
     "group.consumer.migration.policy": "Whether groups change their protocol while they have"
     " members: to the consumer protocol (upgrade), to the classic one (downgrade), or both.",
-    "group.consumer.regex.refresh.interval.ms": "The interval at which topics are matched again"
-    " with the regular expressions of consumer groups, and the rights of their members asked.",
+    "group.consumer.regex.refresh.interval.ms": "The interval at which the regular expressions"
+    " of consumer groups, and the permissions of their members, are evaluated again.",
     "log.initial.task.delay.ms": "The delay of the first retention, cleaning and flush of logs.",
     "producer.id.expiration.check.interval.ms": "The interval at which expired producer ids are"
     " removed.",

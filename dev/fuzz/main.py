@@ -42,7 +42,7 @@ GROWTH_LIMIT_BYTES: Final = 200 << 20
 # Sizes in bytes, and the percentage of the requests with each size.
 SIZES: Final = ((300, 60), (4_000, 25), (60_000, 10), (SMALL_BYTES_MAX, 5))
 ANSWER_LIMIT_S: Final = 5.0
-AGAIN: Final = 3
+REPEATS: Final = 3
 TOPICS_EVERY: Final = 5_000
 PEAK_STEP_BYTES: Final = 8 << 20
 _LOGGED: Final = re.compile(
@@ -206,7 +206,7 @@ class Fuzzer:
     def _again(self, request: Hostile, first: Ping) -> Ping:
         """Repeat a request alone, AGAIN times. The least delay is the one that it causes."""
         least = first
-        for _ in range(AGAIN):
+        for _ in range(REPEATS):
             self._pinger.taken()
             self._send_one(request)
             _, slow = self._pinger.taken()

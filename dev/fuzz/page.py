@@ -21,37 +21,48 @@ _MB: Final = 1 << 20
 
 _HEAD: Final = """# Fuzzing
 
-No request of at most 1 MB may make another connection wait for more than 100 ms. `scripts/fuzz`
-looks for those that do: it starts a broker, sends it hostile but well-formed requests over every
-served API and version, and measures what a client on another connection notices. This page is
-written by `scripts/fuzz --write`.
+No request of at most 1 MB may delay a client on another connection by more than 100 ms. The last
+run found {found} violations of this and of the other limits [below](#measurement).
+
+`scripts/fuzz` starts a broker, sends hostile but well-formed requests of every served API and
+version, and measures the delays of another client. `scripts/fuzz --write` writes this page.
 
 ```sh
 scripts/fuzz                             # 100,000 requests to each of two brokers
-scripts/fuzz --requests 3000 --seed 7    # another course, which the seed decides
-scripts/fuzz --api FETCH --size 1000000  # one API, each request as large as that
+scripts/fuzz --requests 3000 --seed 7    # fewer requests, from another seed
+scripts/fuzz --api FETCH --size 1000000  # one API, requests of this size
 ```
 
-## What is sent
+## Requests
 
-Requests are made from the protocol's schema. Each has a shape: one array with as many elements as
-fit, all the same or all different, at any depth; one string or bytes field as long as fits; nulls;
-the least and greatest numbers; unknown tagged fields. Produce requests carry bombs of each codec
-and magic, wrong counts, batches that are cut short, and message sets of before Kafka 0.11; some
-carry as many of them as fit. One request in twenty has 1 MB. What speaks for the controller is sent
-last.
+The requests are built from the protocol's schema. Each has one of these shapes:
 
-## What is measured
+- one array with as many elements as fit, all equal or all different, at any depth;
+- one string or bytes field of the greatest size that fits;
+- nulls;
+- the least and greatest numbers;
+- unknown tagged fields.
 
-Another process sends ApiVersions on a connection of its own, every 2 ms. A *delay* is how long an
-answer took, without the time in which that process or the broker's event loop was ready and waited
-for a processor (`/proc/PID/schedstat`). It is at most the processor time that the broker used
-meanwhile: on a machine that is busy with other things, the time alone says little. A request that
-brings on more than 100 ms is sent three times more, alone; the least delay counts. *Work* is the
-processor time of the broker from the request to its answer.
+Produce requests contain decompression bombs of each codec and magic, wrong counts, truncated
+batches, and message sets of the formats before Kafka 0.11; some contain as many of them as fit. One
+request in twenty has 1 MB. Requests in the controller's name are sent last.
 
-The run fails if the broker ends, if its log has a traceback or FATAL, if it grows by more than
-200 MB of resident memory, or for a delay above 100 ms.
+## Measurement
+
+Another process sends ApiVersions on its own connection every 2 ms.
+
+- *Delay*: the time until the response, less the time in which that process or the broker's event
+  loop waited for a processor (`/proc/PID/schedstat`). It is at most the processor time that the
+  broker used meanwhile, because elapsed time alone is no measure on a busy machine.
+- *Work*: the processor time of the broker from a request to its response.
+
+A request that causes a delay of more than 100 ms is repeated three times, alone; the least delay
+counts. The run fails if
+
+- a delay exceeds 100 ms;
+- the broker ends;
+- the broker's log has a traceback or FATAL;
+- the broker's resident memory grows by more than 200 MB.
 
 ## Results
 """
@@ -61,7 +72,8 @@ def write_page(results: list[Result]) -> None:
     """Write the page of these runs."""
     measured = f"Measured on {today()} with {kafkapy_version()}, on {machine()}."
     lines = wrapped(measured)
-    PAGE.write_text(f"{_HEAD}\n{lines}\n" + "".join(_section(result) for result in results))
+    head = _HEAD.format(found=sum(len(result.violations) for result in results))
+    PAGE.write_text(f"{head}\n{lines}\n" + "".join(_section(result) for result in results))
 
 
 def _section(result: Result) -> str:

@@ -127,7 +127,7 @@ def main(arguments: Sequence[str]) -> None:
     seed = first
 
     def hang(*_: object) -> None:
-        _say(seed, HANGS, f"a seed takes longer than {_SEED_LIMIT_S} s")
+        _print_result(seed, HANGS, f"a seed takes longer than {_SEED_LIMIT_S} s")
         os._exit(0)
 
     signal.signal(signal.SIGVTALRM, hang)
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str]) -> None:
         import kafkapy
         from tests.simulation.simulation import simulate
     except Exception as error:
-        _say(seed, CRASHES, f"{type(error).__name__}: {error}")
+        _print_result(seed, CRASHES, f"{type(error).__name__}: {error}")
         return
     assert Path(str(kafkapy.__file__)).is_relative_to(Path.cwd()), "this is not the copy"
     for seed in range(first, first + count):
@@ -145,12 +145,12 @@ def main(arguments: Sequence[str]) -> None:
         except Exception as error:
             violation = f"{CRASHES}: {type(error).__name__}: {error}"
         if violation:
-            _say(seed, violation.partition(":")[0], violation)
+            _print_result(seed, violation.partition(":")[0], violation)
             return
-    _say(seed, "", "")
+    _print_result(seed, "", "")
 
 
-def _say(seed: int, checker: str, violation: str) -> None:
+def _print_result(seed: int, checker: str, violation: str) -> None:
     print(json.dumps({"seed": seed, "checker": checker, "violation": violation}), flush=True)
 
 

@@ -22,7 +22,7 @@ from dev.simulate import reach
 from dev.simulate.code_digest import code_digest
 from tests.simulation.simulation import Outcome, simulate
 
-_SEEDS_AT_ONCE = 10
+_SEEDS_PER_PROCESS = 10
 _PROGRESS_EVERY_S = 1.0
 _KAFKAPY: Final = Path(kafkapy.__file__).parent
 
@@ -59,7 +59,7 @@ def run_many(seeds: range, jobs: int) -> int:
     began_s = time.monotonic()
     summary = Summary()
     with ProcessPoolExecutor(jobs, initializer=_ignore_interrupts) as pool:
-        outcomes = pool.map(simulate, seeds, chunksize=_SEEDS_AT_ONCE)
+        outcomes = pool.map(simulate, seeds, chunksize=_SEEDS_PER_PROCESS)
         try:
             for outcome in _with_progress(outcomes, len(seeds)):
                 if outcome.violation:

@@ -30,7 +30,7 @@ from tests.simulation.kill_points import KILL_POINTS
 
 PAGE: Final = ROOT / "docs/evidence/simulation-reach.md"
 _PLACES: Final = Path(__file__).parent / "places.toml"
-_SEEDS_AT_ONCE: Final = 25
+_SEEDS_PER_PROCESS: Final = 25
 _INTRODUCTION: Final = """\
 # Reach of the simulator
 
@@ -98,7 +98,9 @@ def expected() -> dict[tuple[str, str], None]:
         )
     ]
     names += _transitions("state of a classic group", group.VALID_PREVIOUS_STATES)
-    names += _transitions("state of a transaction", transactions.PREVIOUS, by_name=True)
+    names += _transitions(
+        "state of a transaction", transactions.VALID_PREVIOUS_STATES, by_name=True
+    )
     names += [
         ("state of a consumer group's member", f"{before.name} to {after.name}")
         for before in MemberState
@@ -131,10 +133,10 @@ def count(first: int, seeds: int, jobs: int) -> Counter[tuple[str, str]]:
         for place in load()[0]:
             path = copy / place.file
             path.write_text(place.insert(path.read_text()))
-        starts = range(first, first + seeds, _SEEDS_AT_ONCE)
+        starts = range(first, first + seeds, _SEEDS_PER_PROCESS)
 
         def run(start: int) -> Counter[tuple[str, str]]:
-            some = min(_SEEDS_AT_ONCE, first + seeds - start)
+            some = min(_SEEDS_PER_PROCESS, first + seeds - start)
             command = [sys.executable, "-m", "dev.simulate.reach_seeds", str(start), str(some)]
             done = subprocess.run(command, cwd=copy, stdout=subprocess.PIPE, text=True, check=True)
             return Counter({(kind, name): n for kind, name, n in json.loads(done.stdout)})

@@ -16,9 +16,9 @@ def note(kind: str, name: str) -> None:
     COUNTS[kind, name] += 1
 
 
-def note_if(is_so: object, kind: str, name: str) -> None:
-    """Count a place that was reached, if `is_so`."""
-    if is_so:
+def note_if(condition: object, kind: str, name: str) -> None:
+    """Count a place that was reached, if `condition`."""
+    if condition:
         note(kind, name)
 
 

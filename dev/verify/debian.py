@@ -226,10 +226,12 @@ def follow(machine: Machine, page: str, active: list[str]) -> str | None:
     return difference(page, printed) if succeeded else f"{page}: {_tail(printed)}"
 
 
-def _timed(machine: Machine, what: str, lines: list[str], network: bool) -> tuple[bool, str]:
+def _timed(machine: Machine, title: str, lines: list[str], network: bool) -> tuple[bool, str]:
     started = time.monotonic()
     succeeded, printed = machine.run("\n".join(lines), network=network)
-    _say(f"{what}: {'done' if succeeded else 'FAILED'} after {time.monotonic() - started:.0f} s")
+    _print_line(
+        f"{title}: {'done' if succeeded else 'FAILED'} after {time.monotonic() - started:.0f} s"
+    )
     return succeeded, printed
 
 
@@ -245,7 +247,7 @@ def _tail(printed: str) -> str:
     return "\n".join(printed.splitlines()[-40:])
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(f"newcomer: {line}", flush=True)
 
 
@@ -256,7 +258,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     started = time.monotonic()
     debian = Debian()
-    _say(f"an empty Debian {debian.codename} is in {debian.empty()}")
+    _print_line(f"an empty Debian {debian.codename} is in {debian.empty()}")
     problems = []
     machine = Machine(scratch / "demo", debian)
     succeeded, printed = _timed(machine, f"{README}, try it", [try_it()], True)
@@ -269,8 +271,8 @@ def main() -> int:
         problems += [problem] if problem else []
         active = activation(page) or active
     for line in problems:
-        _say(line)
-    _say(f"took {time.monotonic() - started:.0f} s")
+        _print_line(line)
+    _print_line(f"took {time.monotonic() - started:.0f} s")
     return 1 if problems else 0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 VARIABLE = "KAFKAPY_TEST_RUN"
 GRACE_S = 15.0  # a Spark JVM notices a little later that its Python has gone
-OF_OTHERS = {f"hsperfdata_{getpass.getuser()}", f"pytest-of-{getpass.getuser()}"}
+IGNORED_DIRECTORIES = {f"hsperfdata_{getpass.getuser()}", f"pytest-of-{getpass.getuser()}"}
 """Directories in /tmp that every JVM and every pytest leaves."""
 
 
@@ -52,7 +52,7 @@ def main(mark: str, *temporary: str) -> int:
         print(f"left running by the tests: {pid} {command[:200]}", file=sys.stderr)
         os.kill(pid, signal.SIGKILL)
     files = [path for name in temporary for path in Path(name).iterdir()]
-    left = sorted(path for path in files if path.name not in OF_OTHERS)
+    left = sorted(path for path in files if path.name not in IGNORED_DIRECTORIES)
     for path in left:
         print(f"left in /tmp by the tests: {path.name}", file=sys.stderr)
     return 1 if running or left else 0

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dev.report import ROOT
-from dev.verify.leftovers import OF_OTHERS, marked, outlives
+from dev.verify.leftovers import IGNORED_DIRECTORIES, marked, outlives
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local.ports import check_port
 from tests.harness.processes.layered_venv import make_layered_venv
@@ -51,7 +51,7 @@ PORTS = (2181, 9091, 9092, 9093, 9094)
 CACHES = {".cache"}
 
 
-class Before(NamedTuple):
+class NamesBefore(NamedTuple):
     """Names in /tmp and in the home directory before the newcomer's commands run."""
 
     temporary: set[str]
@@ -66,7 +66,7 @@ def clone(directory: Path) -> None:
 
 def succeeds(command: Sequence[str], directory: Path, home: Path, limit_s: float) -> bool:
     """Run a command of the README in a clone."""
-    say(f"{directory}$ {shlex.join(command)}")
+    print_line(f"{directory}$ {shlex.join(command)}")
     environment = {**os.environ, "HOME": str(home), MARK: str(os.getpid())}
     # Packages of this environment must not be used; downloads of pip may.
     environment.setdefault("PIP_CACHE_DIR", str(real_home() / ".cache" / "pip"))
@@ -84,7 +84,7 @@ def succeeds(command: Sequence[str], directory: Path, home: Path, limit_s: float
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    say(f"status {status} after {time.monotonic() - started:.0f} s")
+    print_line(f"status {status} after {time.monotonic() - started:.0f} s")
     return status == 0
 
 
@@ -97,7 +97,7 @@ def names(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()} if directory.is_dir() else set()
 
 
-def before() -> Before:
+def before() -> NamesBefore:
     """Check that the ports are free; returns the names in /tmp and in the home directory.
 
     Raises:
@@ -105,10 +105,10 @@ def before() -> Before:
     """
     for port in PORTS:
         check_port("127.0.0.1", port, "What the README starts")
-    return Before(names(Path("/tmp")), names(real_home()))
+    return NamesBefore(names(Path("/tmp")), names(real_home()))
 
 
-def left_behind(known: Before, home: Path, clones: Sequence[Path]) -> Iterator[str]:
+def left_behind(before_names: NamesBefore, home: Path, clones: Sequence[Path]) -> Iterator[str]:
     """A line for each process, port and file; the processes are ended, by pid."""
     for pid, command in list(marked({MARK: str(os.getpid())})):
         if outlives(pid, GRACE_S):
@@ -120,8 +120,8 @@ def left_behind(known: Before, home: Path, clones: Sequence[Path]) -> Iterator[s
         except ConfigError as error:
             yield f"port: {error}"
     for directory, found in (
-        (Path("/tmp"), names(Path("/tmp")) - known.temporary - OF_OTHERS),
-        (real_home(), names(real_home()) - known.home),
+        (Path("/tmp"), names(Path("/tmp")) - before_names.temporary - IGNORED_DIRECTORIES),
+        (real_home(), names(real_home()) - before_names.home),
         (home, names(home) - CACHES),
     ):
         yield from (f"file: {directory / name}" for name in sorted(found))
@@ -131,7 +131,7 @@ def left_behind(known: Before, home: Path, clones: Sequence[Path]) -> Iterator[s
         yield from (f"file in {directory}: {line}" for line in done.stdout.splitlines())
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     print(f"newcomer: {line}", flush=True)
 
 
@@ -148,9 +148,9 @@ def main() -> int:
     home = options.scratch / "home"
     home.mkdir()
     try:
-        known = before()
+        before_names = before()
     except ConfigError as error:
-        say(str(error))
+        print_line(str(error))
         return 1
     todo = [(plain, DEMO), (plain, TEST), (odd, DEMO), (odd, TEST)]
     if options.quick:
@@ -167,10 +167,10 @@ def main() -> int:
     ]
     problems = [
         *failed,
-        *(f"left behind: {line}" for line in left_behind(known, home, (plain, odd))),
+        *(f"left behind: {line}" for line in left_behind(before_names, home, (plain, odd))),
     ]
     for line in problems:
-        say(line)
+        print_line(line)
     return 1 if problems else 0
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 _REAL = tuple(
     f"tests/{part}/" for part in ("cli", "conformance", "integration", "security", "spark")
 )
-_MOST = 3
+_FAILURES_MAX = 3
 
 
 def failed_in(caches: list[Path]) -> list[str]:
@@ -30,15 +30,15 @@ def failed_in(caches: list[Path]) -> list[str]:
     return found
 
 
-def deserves_another(failed: list[str]) -> bool:
+def should_run_again(failed: list[str]) -> bool:
     """Whether a busy machine may have caused these failures."""
-    return 0 < len(failed) <= _MOST and all(test.startswith(_REAL) for test in failed)
+    return 0 < len(failed) <= _FAILURES_MAX and all(test.startswith(_REAL) for test in failed)
 
 
 def main(caches: list[Path]) -> int:
     """Run the failed tests again. Returns 0 if all pass now, otherwise 1."""
     failed = failed_in(caches)
-    if not deserves_another(failed):
+    if not should_run_again(failed):
         return 1
     print("Failed beside the others; each again, alone:", *failed, sep="\n  ", flush=True)
     status = subprocess.run([sys.executable, "-m", "pytest", "-q", *failed]).returncode

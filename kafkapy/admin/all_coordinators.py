@@ -11,7 +11,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.protocol.schema import Message
 
 
-def ask_all(
+def request_all_brokers(
     cluster: Cluster, request: Message, min_version: int | None = None
 ) -> Iterator[tuple[int, Any]]:
     """Yield the id and the response of each live broker. If a broker is still loading its groups or
@@ -21,10 +21,10 @@ def ask_all(
         ApiError: a broker refused, or is too old.
     """
     for broker_id in sorted(cluster.metadata([], refresh=True).brokers):
-        yield broker_id, cluster.retrying(partial(_ask, cluster, request, broker_id, min_version))
+        yield broker_id, cluster.retry(partial(_send, cluster, request, broker_id, min_version))
 
 
-def _ask(cluster: Cluster, request: Message, broker_id: int, min_version: int | None) -> Any:
+def _send(cluster: Cluster, request: Message, broker_id: int, min_version: int | None) -> Any:
     response = cluster.request(request, broker_id=broker_id, min_version=min_version)
     check(response.error_code)
     return response

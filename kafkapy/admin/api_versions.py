@@ -24,7 +24,7 @@ _BETWEEN_BROKERS: Final = frozenset(
     }
 )
 # APIs that Kafka 3.9's tool does not have, and so does not list as missing either.
-_OF_KAFKA_4: Final = frozenset(
+_SINCE_KAFKA_4: Final = frozenset(
     {
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
@@ -49,14 +49,14 @@ KNOWN_APIS: Final[dict[int, tuple[str, int, int]]] = {
     **{key: (_name(key), each.first, each.last) for key, each in API_VERSIONS.items()},
     **_KRAFT,
 }
-_CLIENT_APIS: Final = KNOWN_APIS.keys() - _BETWEEN_BROKERS - _OF_KAFKA_4
+_CLIENT_APIS: Final = KNOWN_APIS.keys() - _BETWEEN_BROKERS - _SINCE_KAFKA_4
 
 
 @dataclass(frozen=True, slots=True)
 class ApiSupport:
     """One API of one broker. `offered` is None if the broker does not have it.
 
-    `usable` is the version that our client would choose. If it is None, `node_is` has the reason:
+    `usable` is the version that our client would choose. If it is None, `mismatch` has the reason:
     "too new" or "too old"; it is empty for an unknown API.
     """
 
@@ -64,7 +64,7 @@ class ApiSupport:
     name: str
     offered: tuple[int, int] | None
     usable: int | None = None
-    node_is: str = ""
+    mismatch: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +97,4 @@ def _support(key: int, offered: tuple[int, int] | None) -> ApiSupport:
     usable = min(last, offered[1])
     if usable >= max(first, offered[0]):
         return ApiSupport(key, name, offered, usable)
-    return ApiSupport(key, name, offered, node_is="too new" if offered[0] > last else "too old")
+    return ApiSupport(key, name, offered, mismatch="too new" if offered[0] > last else "too old")

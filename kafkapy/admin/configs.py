@@ -41,8 +41,8 @@ class Resource(NamedTuple):
     @property
     def broker_id(self) -> int | None:
         """The broker that has the resource's configs; None if every broker has them."""
-        local = self.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and self.name
-        return int(self.name) if local else None
+        is_per_broker = self.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and self.name
+        return int(self.name) if is_per_broker else None
 
 
 class Synonym(NamedTuple):
@@ -78,11 +78,9 @@ def describe_configs(
     """
     found: dict[Resource, list[ConfigEntry]] = {}
     for broker_id, group in _by_broker(resources).items():
-        wanted = [
-            DescribeConfigsResource(resource_type=r.type, resource_name=r.name) for r in group
-        ]
+        rows = [DescribeConfigsResource(resource_type=r.type, resource_name=r.name) for r in group]
         response = cluster.request(
-            DescribeConfigsRequest(resources=wanted, include_synonyms=synonyms),
+            DescribeConfigsRequest(resources=rows, include_synonyms=synonyms),
             broker_id=broker_id,
         )
         for result in response.results:

@@ -49,17 +49,17 @@ def create_token(
         ],
         max_lifetime_ms=max_lifetime_ms,
     )
-    made = cluster.request(request, min_version=None if owner is None else _FIRST_WITH_OWNER)
-    check(made.error_code)
+    response = cluster.request(request, min_version=None if owner is None else _FIRST_WITH_OWNER)
+    check(response.error_code)
     information = TokenInformation(
-        made.token_id,
-        *_owner_and_requester(made),
+        response.token_id,
+        *_owner_and_requester(response),
         tuple(renewers),
-        made.issue_timestamp_ms,
-        made.max_timestamp_ms,
-        made.expiry_timestamp_ms,
+        response.issue_timestamp_ms,
+        response.max_timestamp_ms,
+        response.expiry_timestamp_ms,
     )
-    return DelegationToken(information, bytes(made.hmac))
+    return DelegationToken(information, bytes(response.hmac))
 
 
 def describe_tokens(cluster: Cluster, owners: Iterable[str] | None = None) -> list[DelegationToken]:
@@ -70,13 +70,13 @@ def describe_tokens(cluster: Cluster, owners: Iterable[str] | None = None) -> li
         ApiError: the broker refused.
         ConfigError: a principal is malformed.
     """
-    wanted = None
+    rows = None
     if owners is not None:
-        wanted = [
+        rows = [
             DescribeDelegationTokenOwner(principal_type=kind, principal_name=name)
             for kind, name in map(parse_principal, owners)
         ]
-    response = cluster.request(DescribeDelegationTokenRequest(owners=wanted))
+    response = cluster.request(DescribeDelegationTokenRequest(owners=rows))
     check(response.error_code)
     tokens = []
     for row in response.tokens:

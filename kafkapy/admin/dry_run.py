@@ -12,7 +12,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import response_class
 from kafkapy.protocol.schema import Message, Struct
 
-CHANGES: Final = frozenset(
+MUTATING_APIS: Final = frozenset(
     {
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.ALTER_REPLICA_LOG_DIRS,
@@ -44,20 +44,20 @@ class DryRunCluster(Cluster):
 
     def request(self, message: Message, *, broker_id: int | None = None, **options: Any) -> Any:
         """Send a request, or record one that would change something."""
-        if message.API_KEY not in CHANGES:
+        if message.API_KEY not in MUTATING_APIS:
             return super().request(message, broker_id=broker_id, **options)
         version = self.channel(broker_id).version_for(
             message, options.get("min_version"), options.get("max_version")
         )
         name = type(message).__name__.removesuffix("Request")
-        self.requests.append(PlannedRequest(name, version, broker_id, _plain(message)))
+        self.requests.append(PlannedRequest(name, version, broker_id, _to_json(message)))
         return response_class(message.API_KEY)()
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """A message in JSON's types."""
     if isinstance(value, Struct):
-        return {field.name: _plain(getattr(value, field.name)) for field in value.FIELDS}
+        return {field.name: _to_json(getattr(value, field.name)) for field in value.FIELDS}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     return value

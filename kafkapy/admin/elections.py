@@ -29,15 +29,17 @@ def elect_leaders(
     Raises:
         ApiError: no election was held.
     """
-    asked = None
+    topic_partitions = None
     if partitions is not None:
-        asked = [
+        topic_partitions = [
             TopicPartitions(topic=name, partitions=indexes)
             for name, indexes in by_topic(partitions).items()
         ]
     response = cluster.controller_request(
         ElectLeadersRequest(
-            election_type=kind, topic_partitions=asked, timeout_ms=cluster.request_timeout_ms
+            election_type=kind,
+            topic_partitions=topic_partitions,
+            timeout_ms=cluster.request_timeout_ms,
         ),
         min_version=1 if kind is ElectionType.UNCLEAN else None,
     )

@@ -110,12 +110,12 @@ _JAVA_NAMES: Final = {
 
 def api_error(code: int, message: str | None = None) -> ApiError:
     """The exception for a code, with the broker's message or else Kafka's standard one."""
-    known = ErrorCode(code)
-    if known != code:
-        return ApiError(known, message or f"Unknown error code {code}")
+    error_code = ErrorCode(code)
+    if error_code != code:
+        return ApiError(error_code, message or f"Unknown error code {code}")
     # kafkapy's brokers send the code's name if they have no message of their own.
-    said = message if message != known.name else None
-    return ApiError(known, said or _MESSAGES.get(known))
+    broker_message = message if message != error_code.name else None
+    return ApiError(error_code, broker_message or _MESSAGES.get(error_code))
 
 
 def check(code: int, message: str | None = None) -> None:
@@ -130,9 +130,9 @@ def check(code: int, message: str | None = None) -> None:
 
 def java_exception(code: int) -> str:
     """The class of Kafka's exception for a code, as its tools print it."""
-    known = ErrorCode(code)
-    words = "".join(word.capitalize() for word in known.name.removesuffix("_ERROR").split("_"))
-    return _JAVA_PACKAGE + _JAVA_NAMES.get(known, f"{words}Exception")
+    error_code = ErrorCode(code)
+    words = "".join(word.capitalize() for word in error_code.name.removesuffix("_ERROR").split("_"))
+    return _JAVA_PACKAGE + _JAVA_NAMES.get(error_code, f"{words}Exception")
 
 
 def java_text(error: ApiError) -> str:

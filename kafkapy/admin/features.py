@@ -74,8 +74,10 @@ def update_features(
     request = UpdateFeaturesRequest(feature_updates=rows, validate_only=validate_only)
     response = cluster.controller_request(request)
     error = _error(response.error_code, response.error_message)
-    of_rows = {row.feature: _error(row.error_code, row.error_message) for row in response.results}
-    return {name: of_rows.get(name) or error for name in sorted(levels)}
+    row_errors = {
+        row.feature: _error(row.error_code, row.error_message) for row in response.results
+    }
+    return {name: row_errors.get(name) or error for name in sorted(levels)}
 
 
 def _error(code: int, message: str | None) -> ApiError | None:

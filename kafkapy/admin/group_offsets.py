@@ -68,7 +68,7 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
     """
     request = commit_request(group_id, offsets)
 
-    def ask() -> None:
+    def commit() -> None:
         response = cluster.coordinator_request(group_id, request, max_version=LAST_VERSION_BY_NAME)
         codes = {
             TopicPartition(topic.name, p.partition_index): p.error_code
@@ -87,7 +87,7 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
                 f" [{names}]: {error.message}",
             )
 
-    cluster.retrying(ask)
+    cluster.retry(commit)
 
 
 def delete_offsets(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafkapy.admin.all_coordinators import ask_all
+from kafkapy.admin.all_coordinators import request_all_brokers
 from kafkapy.admin.errors import api_error, check
-from kafkapy.client.cluster import MOVED, Cluster
+from kafkapy.client.cluster import MOVED_ERRORS, Cluster
 from kafkapy.client.coordinators import find_coordinator
 from kafkapy.client.metadata import Broker
 from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE, read_assignment
@@ -28,7 +28,9 @@ GROUP_TYPES: Final = (CONSUMER, CLASSIC)
 _STATES_VERSION: Final = 4
 _TYPES_VERSION: Final = 5
 # The errors for a group that does not use the new protocol, or a broker that does not have it.
-_NOT_NEW: Final = frozenset({ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION})
+_CLASSIC_GROUP_ERRORS: Final = frozenset(
+    {ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,10 @@ def list_groups(
     Raises:
         ApiError: a broker refused, or is too old for a filter.
     """
-    lowest = _TYPES_VERSION if types else _STATES_VERSION if states else None
+    min_version = _TYPES_VERSION if types else _STATES_VERSION if states else None
     request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
     found: dict[str, GroupListing] = {}
-    for _, response in ask_all(cluster, request, lowest):
+    for _, response in request_all_brokers(cluster, request, min_version):
         for group in response.groups:
             if group.protocol_type in (CONSUMER_PROTOCOL_TYPE, ""):
                 found[group.group_id] = GroupListing(
@@ -102,21 +104,21 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
         ApiError: its coordinator refused, or it is not a consumer group.
     """
 
-    def ask() -> GroupDescription:
+    def describe() -> GroupDescription:
         coordinator = find_coordinator(cluster, group_id)
         broker = cluster.broker(coordinator)
         if ApiKey.CONSUMER_GROUP_DESCRIBE in cluster.channel(coordinator).api_versions:
             request = ConsumerGroupDescribeRequest(group_ids=[group_id])
             found = cluster.request(request, broker_id=coordinator).groups[0]
-            if found.error_code not in _NOT_NEW:
+            if found.error_code not in _CLASSIC_GROUP_ERRORS:
                 check(found.error_code, found.error_message)
-                return _new_group(found, broker)
+                return _consumer_group(found, broker)
         classic = DescribeGroupsRequest(groups=[group_id])
         found = cluster.request(classic, broker_id=coordinator).groups[0]
         check(found.error_code)
         return _classic_group(found, broker)
 
-    described: GroupDescription = cluster.retrying(ask)
+    described: GroupDescription = cluster.retry(describe)
     return described
 
 
@@ -162,7 +164,7 @@ def _partitions(assignment: bytes) -> tuple[TopicPartition, ...]:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
 
 
-def _new_group(found: Any, coordinator: Broker) -> GroupDescription:
+def _consumer_group(found: Any, coordinator: Broker) -> GroupDescription:
     members = tuple(
         GroupMember(
             member.member_id,
@@ -201,5 +203,5 @@ def raise_if_moved(code: int) -> None:
     Raises:
         ApiError: the group has another coordinator now.
     """
-    if code in MOVED:
+    if code in MOVED_ERRORS:
         raise ApiError(ErrorCode(code))

@@ -28,15 +28,15 @@ def delete_records(
     pending = dict(offsets)
     for attempt in cluster.attempts():
         for leader, partitions in _by_leader(cluster, pending, results, attempt > 0).items():
-            results |= _ask(cluster, leader, {tp: pending[tp] for tp in partitions})
-        pending = {tp: pending[tp] for tp in pending if _again(cluster, results[tp])}
+            results |= _send(cluster, leader, {tp: pending[tp] for tp in partitions})
+        pending = {tp: pending[tp] for tp in pending if _is_retriable(cluster, results[tp])}
         if not pending:
             break
     return {tp: results[tp] for tp in offsets}
 
 
-def _again(cluster: Cluster, result: int | ApiError) -> bool:
-    return isinstance(result, ApiError) and cluster.moved(result.code)
+def _is_retriable(cluster: Cluster, result: int | ApiError) -> bool:
+    return isinstance(result, ApiError) and cluster.is_moved_error(result.code)
 
 
 def _by_leader(
@@ -51,17 +51,17 @@ def _by_leader(
     groups: dict[int, list[TopicPartition]] = {}
     for tp in partitions:
         topic = topics[tp.topic]
-        known = topic.partitions.get(tp.partition)
-        if known is None:
+        partition = topic.partitions.get(tp.partition)
+        if partition is None:
             results[tp] = api_error(topic.error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        elif known.leader < 0:
-            results[tp] = api_error(known.error or ErrorCode.LEADER_NOT_AVAILABLE)
+        elif partition.leader < 0:
+            results[tp] = api_error(partition.error or ErrorCode.LEADER_NOT_AVAILABLE)
         else:
-            groups.setdefault(known.leader, []).append(tp)
+            groups.setdefault(partition.leader, []).append(tp)
     return groups
 
 
-def _ask(
+def _send(
     cluster: Cluster, leader: int, offsets: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | ApiError]:
     topics = [
@@ -81,12 +81,12 @@ def _ask(
         response = cluster.request(request, broker_id=leader)
     except ApiError as error:
         return dict.fromkeys(offsets, error)
-    silence = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The leader said nothing of it.")
-    answers: dict[TopicPartition, int | ApiError] = dict.fromkeys(offsets, silence)
+    missing_answer = ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, "The leader said nothing of it.")
+    answers: dict[TopicPartition, int | ApiError] = dict.fromkeys(offsets, missing_answer)
     for topic in response.topics:
         for p in topic.partitions:
-            refused = p.error_code != ErrorCode.NONE
+            is_refused = p.error_code != ErrorCode.NONE
             answers[TopicPartition(topic.name, p.partition_index)] = (
-                api_error(p.error_code) if refused else p.low_watermark
+                api_error(p.error_code) if is_refused else p.low_watermark
             )
     return answers

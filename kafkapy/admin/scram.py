@@ -29,9 +29,9 @@ class NewCredential(NamedTuple):
     password: str
     iterations: int = ITERATIONS_MIN
 
-    def salted(self, mechanism: ScramMechanism, salt: bytes) -> bytes:
+    def salted_password(self, mechanism: ScramMechanism, salt: bytes) -> bytes:
         """The salted password of RFC 5802. The password itself does not leave this process."""
-        return mechanism.salted(self.password, salt, self.iterations)
+        return mechanism.salted_password(self.password, salt, self.iterations)
 
 
 def describe_scram(
@@ -42,8 +42,8 @@ def describe_scram(
     Raises:
         ApiError: the broker refused, or has no SCRAM (UNSUPPORTED_VERSION).
     """
-    wanted = None if users is None else [UserName(name=user) for user in users]
-    response = cluster.request(DescribeUserScramCredentialsRequest(users=wanted))
+    rows = None if users is None else [UserName(name=user) for user in users]
+    response = cluster.request(DescribeUserScramCredentialsRequest(users=rows))
     check(response.error_code, response.error_message)
     found = {}
     for result in response.results:
@@ -76,7 +76,7 @@ def alter_scram(
                 mechanism=mechanism,
                 iterations=credential.iterations,
                 salt=salt,
-                salted_password=credential.salted(mechanism, salt),
+                salted_password=credential.salted_password(mechanism, salt),
             )
         )
     deletions = [ScramCredentialDeletion(name=user, mechanism=each) for each in deletes]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kafkapy.admin.all_coordinators import ask_all
+from kafkapy.admin.all_coordinators import request_all_brokers
 from kafkapy.admin.errors import api_error, check
 from kafkapy.admin.groups import GroupListing
 from kafkapy.client.cluster import Cluster
@@ -74,7 +74,7 @@ def list_share_groups(cluster: Cluster, states: Sequence[str] = ()) -> list[Grou
     """
     request = ListGroupsRequest(states_filter=list(states), types_filter=[SHARE])
     found: dict[str, GroupListing] = {}
-    for _, response in ask_all(cluster, request, _TYPES_VERSION):
+    for _, response in request_all_brokers(cluster, request, _TYPES_VERSION):
         for group in response.groups:
             found[group.group_id] = GroupListing(
                 group.group_id, group.protocol_type, group.group_state, SHARE
@@ -127,12 +127,12 @@ def share_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, Share
         for row in topic.partitions:
             check(row.error_code, row.error_message)
             found[TopicPartition(topic.topic_name, row.partition_index)] = ShareOffset(
-                row.leader_epoch, _known(row.start_offset), _known(row.lag)
+                row.leader_epoch, _none_if_negative(row.start_offset), _none_if_negative(row.lag)
             )
     return dict(sorted(found.items()))
 
 
-def _known(value: int) -> int | None:
+def _none_if_negative(value: int) -> int | None:
     return None if value < 0 else value
 
 

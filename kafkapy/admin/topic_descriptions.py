@@ -13,7 +13,7 @@ from kafkapy.client.metadata import PartitionMetadata, TopicMetadata
 from kafkapy.common.config_def import ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 
-_NOT_MOVING = Reassignment((), ())
+_NO_REASSIGNMENT = Reassignment((), ())
 
 
 class PartitionDescription(NamedTuple):
@@ -108,7 +108,7 @@ def _describe(
         PartitionDescription(
             topic.name,
             partition,
-            moves.get(TopicPartition(topic.name, index), _NOT_MOVING),
+            moves.get(TopicPartition(topic.name, index), _NO_REASSIGNMENT),
             partition.leader in live,
             min_insync_replicas,
             eligible.get(TopicPartition(topic.name, index)),

@@ -39,7 +39,7 @@ def create_topic(cluster: Cluster, topic: NewTopic, *, validate_only: bool = Fal
         ApiError: the controller refused, with its message.
     """
     assigned = topic.assignment is not None
-    wanted = CreatableTopic(
+    creatable = CreatableTopic(
         name=topic.name,
         num_partitions=-1 if assigned else topic.partitions or -1,
         replication_factor=-1 if assigned else topic.replication_factor or -1,
@@ -51,12 +51,12 @@ def create_topic(cluster: Cluster, topic: NewTopic, *, validate_only: bool = Fal
     )
     response = cluster.controller_request(
         CreateTopicsRequest(
-            topics=[wanted], timeout_ms=cluster.request_timeout_ms, validate_only=validate_only
+            topics=[creatable], timeout_ms=cluster.request_timeout_ms, validate_only=validate_only
         )
     )
     for result in response.topics:
         check(result.error_code, result.error_message)
-    cluster.forget([topic.name])
+    cluster.invalidate_topics([topic.name])
 
 
 def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
@@ -74,7 +74,7 @@ def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
             timeout_ms=cluster.request_timeout_ms,
         )
     )
-    cluster.forget(names)
+    cluster.invalidate_topics(names)
     for result in response.responses:
         check(result.error_code, result.error_message)
 
@@ -91,16 +91,16 @@ def create_partitions(
     """
     topics = []
     for name, count in counts.items():
-        placed = (assignments or {}).get(name)
+        replica_lists = (assignments or {}).get(name)
         rows = (
             None
-            if placed is None
-            else [CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in placed]
+            if replica_lists is None
+            else [CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in replica_lists]
         )
         topics.append(CreatePartitionsTopic(name=name, count=count, assignments=rows))
     response = cluster.controller_request(
         CreatePartitionsRequest(topics=topics, timeout_ms=cluster.request_timeout_ms)
     )
-    cluster.forget(counts)
+    cluster.invalidate_topics(counts)
     for result in response.results:
         check(result.error_code, result.error_message)

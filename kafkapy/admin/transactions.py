@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafkapy.admin.all_coordinators import ask_all
+from kafkapy.admin.all_coordinators import request_all_brokers
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import TRANSACTION_KEY_TYPE, find_coordinator
@@ -77,9 +77,9 @@ def list_transactions(
         producer_id_filters=list(producer_ids),
         duration_filter=-1 if duration_ms is None else duration_ms,
     )
-    lowest = None if duration_ms is None else _DURATION_VERSION
+    min_version = None if duration_ms is None else _DURATION_VERSION
     found = []
-    for broker_id, response in ask_all(cluster, request, lowest):
+    for broker_id, response in request_all_brokers(cluster, request, min_version):
         found += [
             TransactionListing(
                 state.transactional_id, broker_id, state.producer_id, state.transaction_state
@@ -135,13 +135,13 @@ def describe_producers(
     """
     topic = TopicRequest(name=partition.topic, partition_indexes=[partition.partition])
 
-    def ask(asked: int) -> Any:
-        response = cluster.request(DescribeProducersRequest(topics=[topic]), broker_id=asked)
+    def send(replica_id: int) -> Any:
+        response = cluster.request(DescribeProducersRequest(topics=[topic]), broker_id=replica_id)
         (found,) = response.topics[0].partitions
         check(found.error_code, found.error_message)
         return found
 
-    found = _at_leader(cluster, partition, ask) if broker_id is None else ask(broker_id)
+    found = _at_leader(cluster, partition, send) if broker_id is None else send(broker_id)
     states = [
         ProducerState(
             state.producer_id,
@@ -179,25 +179,25 @@ def abort_transaction(
         coordinator_epoch=max(coordinator_epoch, 0),
     )
 
-    def ask(leader: int) -> None:
+    def send(leader: int) -> None:
         response = cluster.request(WriteTxnMarkersRequest(markers=[marker]), broker_id=leader)
         for code in _marker_codes(response.markers):
             check(code)
 
-    _at_leader(cluster, partition, ask)
+    _at_leader(cluster, partition, send)
 
 
-def _at_leader(cluster: Cluster, partition: TopicPartition, ask: Callable[[int], Any]) -> Any:
-    """Call `ask` with a partition's leader. Retries look up the leader again."""
+def _at_leader(cluster: Cluster, partition: TopicPartition, send: Callable[[int], Any]) -> Any:
+    """Call `send` with a partition's leader. Retries look up the leader again."""
 
-    def try_once() -> Any:
+    def attempt() -> Any:
         try:
-            return ask(cluster.leader_of(partition))
+            return send(cluster.leader_of(partition))
         except ApiError:
-            cluster.forget([partition.topic])
+            cluster.invalidate_topics([partition.topic])
             raise
 
-    return cluster.retrying(try_once)
+    return cluster.retry(attempt)
 
 
 def _marker_codes(markers: Iterable[Any]) -> list[int]:

@@ -25,7 +25,7 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceData,
 )
 from kafkapy.record.batch_header import NO_SEQUENCE, add_to_sequence, read_header
-from kafkapy.record.ready_batch import ReadyBatch, halves, stamp
+from kafkapy.record.ready_batch import ReadyBatch, set_producer_state, split_in_two
 
 if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
@@ -38,37 +38,40 @@ class DeliveryError(KafkapyError):
     """Records were not written."""
 
 
-class _Next(Enum):
+class _NextStep(Enum):
     """Next steps after the response to a batch."""
 
     DONE = "done"
-    AGAIN = "again"
-    HALVE = "halve"
+    RETRY = "again"
+    SPLIT = "halve"
     NEW_IDENTITY = "new identity"
     REFUSED = "refused"
 
 
-_ANSWERS: Final = {
-    ErrorCode.NONE: _Next.DONE,
-    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: _Next.DONE,  # the first attempt was written
-    ErrorCode.MESSAGE_TOO_LARGE: _Next.HALVE,
-    ErrorCode.RECORD_LIST_TOO_LARGE: _Next.HALVE,
+_NEXT_STEPS: Final = {
+    ErrorCode.NONE: _NextStep.DONE,
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: _NextStep.DONE,  # the first attempt was written
+    ErrorCode.MESSAGE_TOO_LARGE: _NextStep.SPLIT,
+    ErrorCode.RECORD_LIST_TOO_LARGE: _NextStep.SPLIT,
     # The log lost earlier batches in an unclean election: start again, as Java's producer does.
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: _Next.NEW_IDENTITY,
-    ErrorCode.UNKNOWN_PRODUCER_ID: _Next.NEW_IDENTITY,
-    ErrorCode.BROKER_NOT_AVAILABLE: _Next.AGAIN,  # the leader is not in the metadata
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: _NextStep.NEW_IDENTITY,
+    ErrorCode.UNKNOWN_PRODUCER_ID: _NextStep.NEW_IDENTITY,
+    ErrorCode.BROKER_NOT_AVAILABLE: _NextStep.RETRY,  # the leader is not in the metadata
 }
-_REFUSED_LOGINS: Final = (
+_LOGIN_ERRORS: Final = (
     ErrorCode.SASL_AUTHENTICATION_FAILED,
     ErrorCode.UNSUPPORTED_SASL_MECHANISM,
 )
-_NOT_THERE_YET: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+_MISSING_TOPIC_ERRORS: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.LEADER_NOT_AVAILABLE,
+)
 
 
 @dataclass(slots=True, eq=False)
-class _Waiting:
-    """A batch that is not acknowledged. `sequence` is set with its first attempt. `asked` is the
-    broker whose response to the latest attempt is due.
+class _PendingBatch:
+    """A batch that is not acknowledged. `sequence` is set with its first attempt. `awaited_broker`
+    is the broker whose response to the latest attempt is due.
     """
 
     data: ReadyBatch
@@ -77,10 +80,10 @@ class _Waiting:
     sequence: int = NO_SEQUENCE
     identity: ProducerIdentity | None = None
     tries: int = 0
-    asked: int | None = None
+    awaited_broker: int | None = None
 
 
-_Asked = tuple[ProduceRequest, dict[TopicPartition, _Waiting]]
+_InFlightRequest = tuple[ProduceRequest, dict[TopicPartition, _PendingBatch]]
 
 
 class BatchProducer:
@@ -97,8 +100,8 @@ class BatchProducer:
         self._transaction = transaction
         self._identity = transaction.identity if transaction else None
         self._sequences: dict[TopicPartition, int] = {}
-        self._queues: dict[TopicPartition, deque[_Waiting]] = {}
-        self._under_way: dict[int, _Asked] = {}
+        self._queues: dict[TopicPartition, deque[_PendingBatch]] = {}
+        self._in_flight: dict[int, _InFlightRequest] = {}
 
     def partition_count(self, topic: str) -> int:
         """Fetch the number of a topic's partitions. Waits for a topic that is being created, which
@@ -119,7 +122,7 @@ class BatchProducer:
             else:
                 if found.error is ErrorCode.NONE:
                     return len(found.partitions)
-                if found.error not in _NOT_THERE_YET or time.monotonic() >= deadline_s:
+                if found.error not in _MISSING_TOPIC_ERRORS or time.monotonic() >= deadline_s:
                     raise DeliveryError(
                         f"Topic {topic} not present in metadata after "
                         f"{self._settings.max_block_ms} ms: {found.error.name}"
@@ -133,35 +136,35 @@ class BatchProducer:
             DeliveryError: this batch or an earlier one was refused, or not accepted in time.
         """
         self.put(topic_partition, batch)
-        self._turn(self._place(topic_partition))
+        self._exchange_with(self._target_broker(topic_partition))
         while len(self._queues[topic_partition]) > 1:  # an earlier batch is tried again
-            self._turn(self._place(topic_partition))
+            self._exchange_with(self._target_broker(topic_partition))
 
     def put(self, topic_partition: TopicPartition, batch: ReadyBatch) -> None:
         """Queue a batch, to be sent with others."""
         deadline_s = time.monotonic() + self._settings.delivery_timeout_ms / 1000
-        waiting = _Waiting(batch, read_header(batch).record_count, deadline_s)
-        self._queues.setdefault(topic_partition, deque()).append(waiting)
+        pending = _PendingBatch(batch, read_header(batch).record_count, deadline_s)
+        self._queues.setdefault(topic_partition, deque()).append(pending)
 
     def flush(self) -> None:
         """Send all batches and wait until they are acknowledged. Raises DeliveryError."""
         while self._queues:
-            for broker in {self._place(each) for each in self._queues}:
-                self._turn(broker)
+            for broker in {self._target_broker(each) for each in self._queues}:
+                self._exchange_with(broker)
 
     def abandon(self) -> None:
         """Stop sending, and wait for outstanding responses, so that a transaction can then end."""
         self._queues.clear()
-        for leader, (request, _) in self._under_way.items():
-            self._answers(leader, request)
-        self._under_way.clear()
+        for leader, (request, _) in self._in_flight.items():
+            self._read_response(leader, request)
+        self._in_flight.clear()
 
-    def _place(self, topic_partition: TopicPartition) -> int:
+    def _target_broker(self, topic_partition: TopicPartition) -> int:
         """The broker of a partition's first batch: the one whose response is outstanding, else the
         leader.
         """
-        asked = self._queues[topic_partition][0].asked
-        return self._leader(topic_partition) if asked is None else asked
+        broker = self._queues[topic_partition][0].awaited_broker
+        return self._leader(topic_partition) if broker is None else broker
 
     def _leader(self, topic_partition: TopicPartition) -> int:
         """The leader of a partition with a batch. If the topic is missing, the leader is searched
@@ -173,71 +176,75 @@ class BatchProducer:
             try:
                 return self._cluster.leader_of(topic_partition)
             except ApiError as error:
-                is_gone = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if not is_gone or time.monotonic() >= deadline_s:
+                is_missing = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if not is_missing or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"{topic_partition}: {error.message}") from None
             self._cluster.pause()
 
-    def _turn(self, leader: int) -> None:
+    def _exchange_with(self, leader: int) -> None:
         """Read a leader's outstanding response, and send it the next request."""
-        self._settle(leader)
-        chosen: dict[TopicPartition, _Waiting] = {}
+        self._handle_response(leader)
+        batches: dict[TopicPartition, _PendingBatch] = {}
         size = 0
         for topic_partition, queue in self._queues.items():
-            waiting = queue[0]
-            if waiting.asked is not None or self._leader(topic_partition) != leader:
+            pending = queue[0]
+            if pending.awaited_broker is not None or self._leader(topic_partition) != leader:
                 continue
-            size += len(waiting.data)
-            if chosen and size > self._settings.request_bytes:
+            size += len(pending.data)
+            if batches and size > self._settings.request_bytes:
                 break
-            chosen[topic_partition] = waiting
-        if chosen:
-            self._ask(leader, chosen)
+            batches[topic_partition] = pending
+        if batches:
+            self._send_request(leader, batches)
 
-    def _ask(self, leader: int, chosen: dict[TopicPartition, _Waiting]) -> None:
+    def _send_request(self, leader: int, batches: dict[TopicPartition, _PendingBatch]) -> None:
         topics: dict[str, TopicProduceData] = {}
-        for topic_partition, waiting in chosen.items():
-            self._identify(topic_partition, waiting)
-            waiting.asked = leader
-            waiting.tries += 1
+        for topic_partition, pending in batches.items():
+            self._assign_identity(topic_partition, pending)
+            pending.awaited_broker = leader
+            pending.tries += 1
             topic, index = topic_partition
             data = topics.setdefault(topic, TopicProduceData(name=topic)).partition_data
             # The encoder accepts a bytearray, too.
-            row = PartitionProduceData(index=index, records=waiting.data)  # type: ignore[arg-type]
+            row = PartitionProduceData(index=index, records=pending.data)  # type: ignore[arg-type]
             data.append(row)
         if self._transaction is not None:
-            self._join(self._transaction, chosen)
+            self._add_to_transaction(self._transaction, batches)
         request = ProduceRequest(
             transactional_id=self._transaction.transactional_id if self._transaction else None,
             acks=self._settings.acks,
             timeout_ms=self._cluster.request_timeout_ms,
             topic_data=list(topics.values()),
         )
-        self._under_way[leader] = request, chosen
+        self._in_flight[leader] = request, batches
         self._cluster.request_ahead(
             request, leader, min_version=_FIRST_VERSION, max_version=_LAST_VERSION
         )
 
-    def _join(self, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
+    def _add_to_transaction(
+        self, transaction: Transaction, partitions: Iterable[TopicPartition]
+    ) -> None:
         try:
             transaction.add(partitions)
         except ApiError as error:
             raise DeliveryError(error.message) from None
 
-    def _identify(self, topic_partition: TopicPartition, waiting: _Waiting) -> None:
+    def _assign_identity(self, topic_partition: TopicPartition, pending: _PendingBatch) -> None:
         """Assign a batch's producer id and sequence, unless it has those of an earlier attempt.
         That attempt may have been written, and the leader detects duplicates by these two only.
         """
         if self._identity is None:
             self._identity = self._new_identity()
-        if waiting.identity is not None and (waiting.tries or waiting.identity == self._identity):
+        if pending.identity is not None and (pending.tries or pending.identity == self._identity):
             return
-        waiting.identity = self._identity
+        pending.identity = self._identity
         if self._settings.idempotent:
-            waiting.sequence = self._sequences.get(topic_partition, 0)
-            after = add_to_sequence(waiting.sequence, waiting.count)
+            pending.sequence = self._sequences.get(topic_partition, 0)
+            after = add_to_sequence(pending.sequence, pending.count)
             self._sequences[topic_partition] = after
-        stamp(waiting.data, *self._identity, waiting.sequence, self._transaction is not None)
+        set_producer_state(
+            pending.data, *self._identity, pending.sequence, self._transaction is not None
+        )
 
     def _new_identity(self) -> ProducerIdentity:
         if not self._settings.idempotent:
@@ -247,23 +254,23 @@ class BatchProducer:
         except ApiError as error:
             raise DeliveryError(f"No rows can be written: {error.message}") from None
 
-    def _settle(self, leader: int) -> None:
+    def _handle_response(self, leader: int) -> None:
         """Read and handle a leader's outstanding response."""
-        if leader not in self._under_way:
+        if leader not in self._in_flight:
             return
-        request, asked = self._under_way.pop(leader)
-        answers = self._answers(leader, request)
-        moved = set()
-        for topic_partition, waiting in asked.items():
-            waiting.asked = None
-            code, message = answers.get(topic_partition) or answers[None]
-            if self._follow(topic_partition, waiting, code, message) is _Next.AGAIN:
-                moved.add(topic_partition.topic)
-        if moved:
-            self._cluster.forget(moved)
+        request, batches = self._in_flight.pop(leader)
+        results = self._read_response(leader, request)
+        stale_topics = set()
+        for topic_partition, pending in batches.items():
+            pending.awaited_broker = None
+            code, message = results.get(topic_partition) or results[None]
+            if self._handle_result(topic_partition, pending, code, message) is _NextStep.RETRY:
+                stale_topics.add(topic_partition.topic)
+        if stale_topics:
+            self._cluster.invalidate_topics(stale_topics)
             self._cluster.pause()
 
-    def _answers(
+    def _read_response(
         self, leader: int, request: ProduceRequest
     ) -> dict[TopicPartition | None, tuple[ErrorCode, str]]:
         """The response for each partition; under None, the one for all other partitions."""
@@ -273,66 +280,66 @@ class BatchProducer:
             )
         except ApiError as error:
             return {None: (error.code, error.message)}
-        answers: dict[TopicPartition | None, tuple[ErrorCode, str]] = {
+        results: dict[TopicPartition | None, tuple[ErrorCode, str]] = {
             None: (ErrorCode.UNKNOWN_SERVER_ERROR, f"broker {leader} did not answer for it")
         }
         for topic in response.responses:
             for each in topic.partition_responses:
                 code = ErrorCode(each.error_code)
-                answers[TopicPartition(topic.name, each.index)] = code, _told(code, each)
-        return answers
+                results[TopicPartition(topic.name, each.index)] = code, _error_text(code, each)
+        return results
 
-    def _follow(
-        self, topic_partition: TopicPartition, waiting: _Waiting, code: ErrorCode, message: str
-    ) -> _Next:
+    def _handle_result(
+        self, topic_partition: TopicPartition, pending: _PendingBatch, code: ErrorCode, message: str
+    ) -> _NextStep:
         """Handle the response to the first batch of a partition's queue."""
         queue = self._queues[topic_partition]
-        following = _ANSWERS.get(code, _Next.AGAIN if code.retriable else _Next.REFUSED)
-        if following is _Next.DONE:
+        step = _NEXT_STEPS.get(code, _NextStep.RETRY if code.retriable else _NextStep.REFUSED)
+        if step is _NextStep.DONE:
             queue.popleft()
             if not queue:
                 del self._queues[topic_partition]
-        elif following is _Next.HALVE and waiting.count > 1:
-            self._halve(queue)
-        elif following is _Next.REFUSED or following is _Next.HALVE:
+        elif step is _NextStep.SPLIT and pending.count > 1:
+            self._split(queue)
+        elif step is _NextStep.REFUSED or step is _NextStep.SPLIT:
             raise DeliveryError(f"{topic_partition}: {message}")
-        elif waiting.tries > self._settings.retries or time.monotonic() >= waiting.deadline_s:
+        elif pending.tries > self._settings.retries or time.monotonic() >= pending.deadline_s:
             raise DeliveryError(
-                f"{topic_partition}: {message}; given up after {waiting.tries} attempts "
+                f"{topic_partition}: {message}; given up after {pending.tries} attempts "
                 f"(delivery.timeout.ms={self._settings.delivery_timeout_ms})"
             )
-        elif following is _Next.NEW_IDENTITY:
-            if waiting.identity == self._identity:
-                self._start_anew(topic_partition, message)
-            waiting.identity = None
-        return following
+        elif step is _NextStep.NEW_IDENTITY:
+            if pending.identity == self._identity:
+                self._reset_identity(topic_partition, message)
+            pending.identity = None
+        return step
 
-    def _halve(self, queue: deque[_Waiting]) -> None:
+    def _split(self, queue: deque[_PendingBatch]) -> None:
         """Split a batch that is too large for its topic into two."""
         whole = queue.popleft()
         sequence = whole.sequence
         parts = []
-        for data in halves(whole.data):
+        for data in split_in_two(whole.data):
             count = read_header(data).record_count
-            part = _Waiting(data, count, whole.deadline_s, sequence, whole.identity)
+            part = _PendingBatch(data, count, whole.deadline_s, sequence, whole.identity)
             if whole.identity is not None:
-                stamp(data, *whole.identity, sequence, self._transaction is not None)
+                set_producer_state(data, *whole.identity, sequence, self._transaction is not None)
             parts.append(part)
             if sequence != NO_SEQUENCE:
                 sequence = add_to_sequence(sequence, count)
         queue.extendleft(reversed(parts))
 
-    def _start_anew(self, topic_partition: TopicPartition, message: str) -> None:
+    def _reset_identity(self, topic_partition: TopicPartition, message: str) -> None:
         """Get another producer id, and start sequences at 0 for all batches from now on."""
         if self._transaction is not None:
             raise DeliveryError(f"{topic_partition}: {message}")
-        for leader in list(self._under_way):
-            self._settle(leader)
+        for leader in list(self._in_flight):
+            self._handle_response(leader)
         self._identity = None
         self._sequences.clear()
 
 
-def _told(code: ErrorCode, answer: Any) -> str:
+def _error_text(code: ErrorCode, answer: Any) -> str:
     """A message for the error of a partition."""
     details = [answer.error_message]
     details += [each.batch_index_error_message for each in answer.record_errors[:1]]
@@ -346,7 +353,7 @@ def _is_final(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
             return True
-        if isinstance(error, ApiError) and error.code in _REFUSED_LOGINS:
+        if isinstance(error, ApiError) and error.code in _LOGIN_ERRORS:
             return True
         error = error.__cause__
     return False

@@ -30,7 +30,7 @@ Allocate = Callable[[int], memoryview]
 """Allocates memory for a response of the given size in bytes."""
 
 
-def zeroed(size: int) -> memoryview:
+def zeroed_buffer(size: int) -> memoryview:
     """Zeroed memory."""
     return memoryview(bytearray(size))
 
@@ -39,11 +39,11 @@ class Channel:
     """A connection, its peer's name for messages, and the versions that the peer supports."""
 
     def __init__(
-        self, transport: Transport, peer: str, client_id: str, allocate: Allocate = zeroed
+        self, transport: Transport, peer: str, client_id: str, allocate: Allocate = zeroed_buffer
     ) -> None:
         self.peer = peer
         self.closed = False
-        self.owed: Message | None = None  # the request that was sent ahead
+        self.outstanding_request: Message | None = None  # the request that was sent ahead
         self.renew_at_s: float | None = None  # when its login must be renewed (KIP-368)
         self.api_versions: dict[int, tuple[int, int]] = {}
         self._transport = transport
@@ -107,12 +107,14 @@ class Channel:
             ApiError: NETWORK_EXCEPTION or REQUEST_TIMED_OUT; the channel is closed.
             ProtocolViolation: the response is malformed; the channel is closed.
         """
-        assert self.owed is None or self.owed is request, f"{self.peer} owes another answer"
+        assert self.outstanding_request is None or self.outstanding_request is request, (
+            f"{self.peer} has the response to another request outstanding"
+        )
         deadline = time.monotonic() + timeout_ms / 1000
         try:
-            if self.owed is None:
+            if self.outstanding_request is None:
                 self._send(request, version, timeout_ms)
-            self.owed = None
+            self.outstanding_request = None
             frame = self._read_frame(deadline)
             # A refused ApiVersions is answered in version 0, whatever the request's version.
             if request.API_KEY == ApiKey.API_VERSIONS and _error_code(frame) != 0:
@@ -146,19 +148,19 @@ class Channel:
         """Send a request whose response the next exchange reads. If that fails, the channel is
         closed, and the next exchange needs another one.
         """
-        assert self.owed is None, f"{self.peer} owes an answer already"
+        assert self.outstanding_request is None, f"{self.peer} has a response outstanding already"
         try:
             self._send(request, version, timeout_ms)
         except OSError:
             self.close()
         else:
-            self.owed = request
+            self.outstanding_request = request
 
     @property
     def needs_login(self) -> bool:
         """Whether most of the session's lifetime has passed, and no request is in flight."""
         at_s = self.renew_at_s
-        return at_s is not None and self.owed is None and time.monotonic() >= at_s
+        return at_s is not None and self.outstanding_request is None and time.monotonic() >= at_s
 
     def close(self) -> None:
         """Close the connection, if it is open."""
@@ -173,7 +175,7 @@ class Channel:
         )
 
     def _read_frame(self, deadline: float) -> memoryview:
-        (size,) = _SIZE.unpack(self._read(zeroed(_SIZE.size), deadline))
+        (size,) = _SIZE.unpack(self._read(zeroed_buffer(_SIZE.size), deadline))
         if not 4 <= size <= RESPONSE_BYTES_MAX:
             raise ProtocolViolation(
                 f"{self.peer} announced a response of {size} bytes: it is not a Kafka broker, "

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kafkapy.client.channel import Allocate, Channel, zeroed
+from kafkapy.client.channel import Allocate, Channel, zeroed_buffer
 from kafkapy.client.coordinators import GROUP_KEY_TYPE, find_coordinator
 from kafkapy.client.metadata import Broker, ClusterMetadata, TopicMetadata, cluster_metadata
 from kafkapy.client.offsets import OffsetResult, list_offsets
@@ -30,7 +30,7 @@ CONNECT_TIMEOUT_MS: Final = 10_000
 RETRY_BACKOFF_MS: Final = 100
 
 # Errors after which another broker, or the same one later, may succeed.
-MOVED: Final = frozenset(
+MOVED_ERRORS: Final = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
         ErrorCode.NOT_CONTROLLER,
@@ -60,7 +60,7 @@ class Cluster:
         client_id: str = "kafkapy",
         *,
         connector: Connector | None = None,
-        allocate: Allocate = zeroed,
+        allocate: Allocate = zeroed_buffer,
     ) -> None:
         """`allocate` returns the memory for responses.
 
@@ -76,11 +76,11 @@ class Cluster:
         self._security = security_from(properties)
         self._connector = connector or connect
         self._allocate = allocate
-        self._any: Channel | None = None
+        self._any_channel: Channel | None = None
         self._channels: dict[int, Channel] = {}
         self._brokers: dict[int, Broker] = {}
         self._topics: dict[str, TopicMetadata] = {}
-        self._latest: ClusterMetadata | None = None
+        self._latest_metadata: ClusterMetadata | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -95,10 +95,13 @@ class Cluster:
 
     def close(self) -> None:
         """Close every connection."""
-        for channel in (*self._channels.values(), *([self._any] if self._any else ())):
+        for channel in (
+            *self._channels.values(),
+            *([self._any_channel] if self._any_channel else ()),
+        ):
             channel.close()
         self._channels.clear()
-        self._any = None
+        self._any_channel = None
 
     def request(
         self,
@@ -135,14 +138,14 @@ class Cluster:
         """
         channel = self._channels.get(broker_id)
         ready = channel is not None and not channel.closed and not channel.needs_login
-        if channel is not None and ready and channel.owed is None:
+        if channel is not None and ready and channel.outstanding_request is None:
             version = channel.version_for(message, min_version, max_version)
             channel.send_ahead(message, version, self.request_timeout_ms)
 
-    def forget_ahead(self, message: Message, broker_id: int) -> None:
+    def drop_ahead(self, message: Message, broker_id: int) -> None:
         """Drop the response to a request that was sent ahead."""
         channel = self._channels.get(broker_id)
-        if channel is not None and channel.owed is message:
+        if channel is not None and channel.outstanding_request is message:
             channel.close()
 
     def channel(self, broker_id: int | None = None, message: Message | None = None) -> Channel:
@@ -150,16 +153,20 @@ class Cluster:
         `message`.
         """
         if broker_id is None:
-            if self._any is None or self._any.closed:
-                self._any = self._open_any()
-            return self._logged_in(self._any)
+            if self._any_channel is None or self._any_channel.closed:
+                self._any_channel = self._open_any()
+            return self._ensure_login(self._any_channel)
         channel = self._channels.get(broker_id)
-        if channel is not None and channel.owed is not None and channel.owed is not message:
+        if (
+            channel is not None
+            and channel.outstanding_request is not None
+            and channel.outstanding_request is not message
+        ):
             channel.close()
         if channel is None or channel.closed:
             broker = self.broker(broker_id)
             channel = self._channels[broker_id] = self._open(broker.host, broker.port)
-        return self._logged_in(channel)
+        return self._ensure_login(channel)
 
     def metadata(
         self, topics: Sequence[str] | None = None, refresh: bool = False, create: bool = False
@@ -169,23 +176,23 @@ class Cluster:
         A missing topic has an error. Only with `create` may brokers create it
         (`auto.create.topics.enable`), as they do for producers.
         """
-        known = self._latest
+        known = self._latest_metadata
         if known and topics and not refresh and all(name in self._topics for name in topics):
             chosen = {name: self._topics[name] for name in topics}
             return ClusterMetadata(known.cluster_id, known.controller_id, known.brokers, chosen)
         wanted = None if topics is None else [MetadataRequestTopic(name=n) for n in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        found: ClusterMetadata = self.retrying(lambda: self._ask_metadata(request))
-        self._remember(found)
+        found: ClusterMetadata = self.retry(lambda: self._fetch_metadata(request))
+        self._cache_metadata(found)
         return found
 
-    def _ask_metadata(self, request: MetadataRequest) -> ClusterMetadata:
+    def _fetch_metadata(self, request: MetadataRequest) -> ClusterMetadata:
         found = cluster_metadata(self.request(request))
         if not found.brokers:
             # The broker is registered, but has no metadata yet: topics would look deleted.
             raise ApiError(
                 ErrorCode.LEADER_NOT_AVAILABLE,
-                f"{self.channel().peer} has just started and knows of no broker yet",
+                f"{self.channel().peer} has just started and has no metadata yet",
             )
         return found
 
@@ -203,11 +210,11 @@ class Cluster:
             partition = found.partitions.get(index)
             if partition is not None and partition.leader >= 0:
                 return partition.leader
-            if found.error not in MOVED and partition is None and refresh:
+            if found.error not in MOVED_ERRORS and partition is None and refresh:
                 code = found.error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                is_gone = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                is_missing = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 message = f"Partition {topic_partition} does not exist"
-                raise ApiError(code, message if is_gone else f"Topic {topic}: {code.name}")
+                raise ApiError(code, message if is_missing else f"Topic {topic}: {code.name}")
             refresh = True
         raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"Partition {topic_partition} has no leader")
 
@@ -220,7 +227,7 @@ class Cluster:
         of items.
         """
 
-        def ask() -> Any:
+        def send() -> Any:
             controller = self.metadata([], refresh=True).controller_id
             if controller < 0:
                 raise ApiError(ErrorCode.NOT_CONTROLLER, "The cluster has no controller")
@@ -231,7 +238,7 @@ class Cluster:
                 raise ApiError(ErrorCode.NOT_CONTROLLER)
             return response
 
-        return self.retrying(ask)
+        return self.retry(send)
 
     def broker(self, broker_id: int) -> Broker:
         """The address of a broker.
@@ -254,17 +261,17 @@ class Cluster:
         moves or loads.
         """
 
-        def ask() -> Any:
+        def send() -> Any:
             coordinator = find_coordinator(self, key, key_type)
             response = self.request(
                 message, broker_id=coordinator, min_version=min_version, max_version=max_version
             )
             for code in error_codes(response):
-                if code in MOVED:
+                if code in MOVED_ERRORS:
                     raise ApiError(ErrorCode(code))
             return response
 
-        return self.retrying(ask)
+        return self.retry(send)
 
     def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], isolation_level: int = 0
@@ -275,8 +282,8 @@ class Cluster:
         """
         return list_offsets(self, timestamps, isolation_level)
 
-    def learn_broker(self, broker: Broker) -> None:
-        """Remember the address of a broker. Only Metadata contains its rack."""
+    def add_broker(self, broker: Broker) -> None:
+        """Store the address of a broker. Only Metadata contains its rack."""
         known = self._brokers.get(broker.broker_id)
         if known is not None and broker.rack is None:
             broker = Broker(broker.broker_id, broker.host, broker.port, known.rack)
@@ -286,27 +293,27 @@ class Cluster:
             if stale is not None:
                 stale.close()
 
-    def forget(self, topics: Iterable[str]) -> None:
+    def invalidate_topics(self, topics: Iterable[str]) -> None:
         """Drop the cached metadata of topics, so that the next use fetches it again."""
         for topic in topics:
             self._topics.pop(topic, None)
 
-    def moved(self, code: int) -> bool:
+    def is_moved_error(self, code: int) -> bool:
         """Whether an error means that the responsible broker must be found again."""
-        return code in MOVED
+        return code in MOVED_ERRORS
 
     def pause(self) -> None:
         """Wait the retry back-off."""
         time.sleep(self._backoff_ms / 1000)
 
-    def retrying(self, ask: Callable[[], Any]) -> Any:
+    def retry(self, send: Callable[[], Any]) -> Any:
         """Repeat a call until the responsible broker answers, or the API timeout has passed."""
         last: ApiError | None = None
         for _ in self.attempts():
             try:
-                return ask()
+                return send()
             except ApiError as error:
-                if error.code not in MOVED:
+                if error.code not in MOVED_ERRORS:
                     raise
                 last = error
         assert last is not None
@@ -323,10 +330,10 @@ class Cluster:
                 return
             self.pause()
 
-    def _remember(self, found: ClusterMetadata) -> None:
-        self._latest = found
+    def _cache_metadata(self, found: ClusterMetadata) -> None:
+        self._latest_metadata = found
         for broker in found.brokers.values():
-            self.learn_broker(broker)
+            self.add_broker(broker)
         for name, topic in found.topics.items():
             if topic.error is ErrorCode.NONE:
                 self._topics[name] = topic
@@ -349,7 +356,7 @@ class Cluster:
             except ApiError as error:
                 last = error
         assert last is not None
-        if self._latest is not None:
+        if self._latest_metadata is not None:
             raise last
         # No broker ever answered: the address is wrong or the broker is down, not failing over.
         raise ApiError(
@@ -370,7 +377,7 @@ class Cluster:
 
         authenticate(channel, self._security, self.request_timeout_ms)
 
-    def _logged_in(self, channel: Channel) -> Channel:
+    def _ensure_login(self, channel: Channel) -> Channel:
         if channel.needs_login:
             self._log_in(channel)
         return channel

@@ -13,19 +13,19 @@ GROUP_KEY_TYPE: Final = 0
 TRANSACTION_KEY_TYPE: Final = 1
 
 
-class Requests(Protocol):
+class RequestSender(Protocol):
     """The part of a cluster that this module needs."""
 
     def request(self, message: Message, *, min_version: int | None = None) -> Any:
         """Send a request to any broker."""
 
-    def learn_broker(self, broker: Broker) -> None:
-        """Remember the address of a broker."""
+    def add_broker(self, broker: Broker) -> None:
+        """Store the address of a broker."""
 
 
-def find_coordinator(cluster: Requests, key: str, key_type: int = GROUP_KEY_TYPE) -> int:
+def find_coordinator(cluster: RequestSender, key: str, key_type: int = GROUP_KEY_TYPE) -> int:
     """The id of the coordinator of a group or, with that key type, a transactional id. The cluster
-    learns the broker's address.
+    stores the broker's address.
 
     Raises:
         ApiError: COORDINATOR_NOT_AVAILABLE while the internal topic is being created, and others.
@@ -37,5 +37,5 @@ def find_coordinator(cluster: Requests, key: str, key_type: int = GROUP_KEY_TYPE
     found = response.coordinators[0] if response.coordinators else response
     if found.error_code != ErrorCode.NONE:
         raise ApiError(ErrorCode(found.error_code), found.error_message or None)
-    cluster.learn_broker(Broker(found.node_id, found.host, found.port))
+    cluster.add_broker(Broker(found.node_id, found.host, found.port))
     return int(found.node_id)

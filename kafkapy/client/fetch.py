@@ -71,21 +71,21 @@ def fetch_batches(
             time, and other errors of the leader, except those of a move.
     """
     offset = start_offset
-    ahead: _Question | None = None
-    patience_ms = cluster.api_timeout_ms
-    limit = deadline_ms or _now_ms() + patience_ms
+    ahead: _PendingFetch | None = None
+    api_timeout_ms = cluster.api_timeout_ms
+    limit_ms = deadline_ms or _now_ms() + api_timeout_ms
     try:
         while offset < end_offset:
-            if _now_ms() >= limit:
+            if _now_ms() >= limit_ms:
                 raise ApiError(
                     ErrorCode.REQUEST_TIMED_OUT,
                     f"{topic_partition}: offsets {offset} to {end_offset} did not become readable",
                 )
-            question = ahead or _question(
-                cluster, topic_partition, offset, max_bytes, isolation_level, limit
+            pending = ahead or _pending_fetch(
+                cluster, topic_partition, offset, max_bytes, isolation_level, limit_ms
             )
             ahead = None
-            partition, throttled = _fetch(cluster, topic_partition, offset, question)
+            partition, throttled = _fetch(cluster, topic_partition, offset, pending)
             if partition is None:
                 continue
             fetched = _whole_batches(partition, offset, isolation_level)
@@ -97,31 +97,31 @@ def fetch_batches(
                 continue
             offset = fetched.next_offset
             if offset < end_offset:
-                ahead = _question(
-                    cluster, topic_partition, offset, max_bytes, isolation_level, limit
+                ahead = _pending_fetch(
+                    cluster, topic_partition, offset, max_bytes, isolation_level, limit_ms
                 )
-                ahead.ask(cluster)
+                ahead.send_ahead(cluster)
             yield fetched
-            limit = deadline_ms or _now_ms() + patience_ms
+            limit_ms = deadline_ms or _now_ms() + api_timeout_ms
     finally:
         if ahead is not None:  # the caller stopped before the end
-            cluster.forget_ahead(ahead.request, ahead.leader)
+            cluster.drop_ahead(ahead.request, ahead.leader)
 
 
-class _Question(NamedTuple):
+class _PendingFetch(NamedTuple):
     """A fetch, with its broker and its versions."""
 
     leader: int
     request: FetchRequest
     max_version: int | None
 
-    def ask(self, cluster: Cluster) -> None:
-        """Send the fetch. `answer` waits for the response."""
+    def send_ahead(self, cluster: Cluster) -> None:
+        """Send the fetch. `receive` waits for the response."""
         cluster.request_ahead(
             self.request, self.leader, min_version=_FIRST_VERSION, max_version=self.max_version
         )
 
-    def answer(self, cluster: Cluster) -> Any:
+    def receive(self, cluster: Cluster) -> Any:
         """Wait for the response. Sends the fetch first if needed."""
         return cluster.request(
             self.request,
@@ -132,14 +132,14 @@ class _Question(NamedTuple):
         )
 
 
-def _question(
+def _pending_fetch(
     cluster: Cluster,
     topic_partition: TopicPartition,
     offset: int,
     max_bytes: int,
     isolation_level: int,
     limit_ms: int,
-) -> _Question:
+) -> _PendingFetch:
     topic, index = topic_partition
     leader = cluster.leader_of(topic_partition)
     topic_id = cluster.metadata([topic]).topics[topic].topic_id
@@ -155,17 +155,17 @@ def _question(
         session_epoch=-1,
         topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[wanted])],
     )
-    return _Question(leader, request, _LAST_VERSION_BY_NAME if topic_id == ZERO_UUID else None)
+    return _PendingFetch(leader, request, _LAST_VERSION_BY_NAME if topic_id == ZERO_UUID else None)
 
 
 def _fetch(
-    cluster: Cluster, topic_partition: TopicPartition, offset: int, question: _Question
+    cluster: Cluster, topic_partition: TopicPartition, offset: int, pending: _PendingFetch
 ) -> tuple[Any | None, bool]:
     """The partition's response, and whether a quota applied. None: try again, because the leader
     moved or a quota held the response back.
     """
     try:
-        response = question.answer(cluster)
+        response = pending.receive(cluster)
         code = ErrorCode(response.error_code)
         if code is ErrorCode.NONE and not response.responses:
             cluster.pause()  # a quota held it back: the response has no row
@@ -177,10 +177,10 @@ def _fetch(
         code = error.code
     if code is ErrorCode.NONE:
         return partition, response.throttle_time_ms > 0
-    if not cluster.moved(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
+    if not cluster.is_moved_error(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
         raise ApiError(code, f"{topic_partition} at offset {offset}: {code.name}")
     cluster.pause()
-    cluster.forget([topic_partition.topic])
+    cluster.invalidate_topics([topic_partition.topic])
     return None, False
 
 

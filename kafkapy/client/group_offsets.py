@@ -46,14 +46,14 @@ def commit_offsets(
     """
     request = commit_request(group, offsets, metadata)
 
-    def ask() -> None:
+    def commit() -> None:
         response = cluster.coordinator_request(group, request, max_version=LAST_VERSION_BY_NAME)
         for topic in response.topics:
             for partition in topic.partitions:
                 code = ErrorCode(partition.error_code)
                 if code is not ErrorCode.NONE:
-                    place = TopicPartition(topic.name, partition.partition_index)
-                    raise ApiError(code, f"Group {group}, {place}: {code.name}")
+                    topic_partition = TopicPartition(topic.name, partition.partition_index)
+                    raise ApiError(code, f"Group {group}, {topic_partition}: {code.name}")
 
     # The errors of a moved coordinator are in the partitions, which `coordinator_request` ignores.
-    cluster.retrying(ask)
+    cluster.retry(commit)

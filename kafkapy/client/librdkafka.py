@@ -95,7 +95,7 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         ConfigError: a security property is wrong, or librdkafka does not have a compression level.
         ApiError: no bearer token can be obtained.
     """
-    config = _PRODUCER_DEFAULTS | _translated(properties)
+    config = _PRODUCER_DEFAULTS | _translate(properties)
     level = f"compression.{properties.get('compression.type')}.level"
     if level in _LEVELS and level in properties:
         config["compression.level"] = _level(level, properties[level])
@@ -116,7 +116,7 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         ApiError: no bearer token can be obtained.
     """
     _check_group(properties)
-    config = _CONSUMER_DEFAULTS | _translated(properties)
+    config = _CONSUMER_DEFAULTS | _translate(properties)
     if config.get("auto.offset.reset") == "none":
         config["auto.offset.reset"] = "error"
     if "group.protocol" in config:
@@ -134,7 +134,7 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.ShareConsumer`. Raises as `consumer_config`."""
     _check_group(properties)
-    return _translated(properties)
+    return _translate(properties)
 
 
 def _check_group(properties: Mapping[str, str]) -> None:
@@ -160,7 +160,7 @@ def _level(name: str, value: str) -> str:
     return str(level)
 
 
-def _translated(properties: Mapping[str, str]) -> dict[str, Any]:
+def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
     config: dict[str, Any] = {
         _RENAMED.get(name, name): value
         for name, value in properties.items()

@@ -20,8 +20,8 @@ from kafkapy.security.oauth.login import (
     LoginSettings,
     fetched_token,
     login_settings,
-    made_token,
     token_request,
+    unsecured_login_token,
 )
 from kafkapy.security.oauth.refresh import retry_waits_ms
 from kafkapy.security.oauth.tokens import BearerToken
@@ -29,7 +29,7 @@ from kafkapy.security.oauth.tokens import BearerToken
 _CLOCK: Final = SystemClock()
 
 
-class _Held(NamedTuple):
+class _CachedToken(NamedTuple):
     token: BearerToken
     refresh_at_ms: int
 
@@ -48,7 +48,7 @@ class Tokens:
         self._now_ms = now_ms
         self._sleep_s = sleep_s
         self._lock = threading.Lock()
-        self._held: dict[LoginSettings, _Held] = {}
+        self._cached: dict[LoginSettings, _CachedToken] = {}
 
     def get(self, properties: Mapping[str, str]) -> BearerToken:
         """A token that is valid for some time.
@@ -59,27 +59,28 @@ class Tokens:
         """
         settings = login_settings(PrefixedProperties(properties))
         with self._lock:
-            held = self._held.get(settings)
-            if held is not None and self._now_ms() < held.refresh_at_ms:
-                return held.token
+            cached = self._cached.get(settings)
+            if cached is not None and self._now_ms() < cached.refresh_at_ms:
+                return cached.token
             try:
-                token = self._fresh(settings)
+                token = self._new_token(settings)
             except (FetchFailed, ConfigError) as failure:
-                if held is not None and self._now_ms() < held.token.expires_ms:
-                    return held.token
+                if cached is not None and self._now_ms() < cached.token.expires_ms:
+                    return cached.token
                 if isinstance(failure, ConfigError):
                     raise
                 raise ApiError(
-                    ErrorCode.SASL_AUTHENTICATION_FAILED, f"No bearer token can be had: {failure}"
+                    ErrorCode.SASL_AUTHENTICATION_FAILED,
+                    f"No bearer token can be obtained: {failure}",
                 ) from failure
             now_ms = self._now_ms()
             refresh_at_ms = now_ms + settings.window.delay_ms(token, now_ms, random.random())
-            self._held[settings] = _Held(token, refresh_at_ms)
+            self._cached[settings] = _CachedToken(token, refresh_at_ms)
             return token
 
-    def _fresh(self, settings: LoginSettings) -> BearerToken:
+    def _new_token(self, settings: LoginSettings) -> BearerToken:
         if not settings.url:
-            return made_token(settings, self._now_ms())
+            return unsecured_login_token(settings, self._now_ms())
         request = token_request(settings)
         for wait_ms in retry_waits_ms(settings.retry_ms, settings.retry_max_ms):
             try:

@@ -40,7 +40,7 @@ class OffsetResult(NamedTuple):
     message: str = ""
 
 
-class Requests(Protocol):
+class RequestSender(Protocol):
     """The part of a cluster that this module needs."""
 
     def request(
@@ -56,12 +56,12 @@ class Requests(Protocol):
     def attempts(self) -> Iterable[int]:
         """Numbers of attempts, a back-off apart, until the API timeout has passed."""
 
-    def moved(self, code: int) -> bool:
+    def is_moved_error(self, code: int) -> bool:
         """Whether an error means that another broker is responsible."""
 
 
 def list_offsets(
-    cluster: Requests, timestamps: Mapping[TopicPartition, int], isolation_level: int
+    cluster: RequestSender, timestamps: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, OffsetResult]:
     """Request offsets from the leaders. Partitions whose leader moved are retried until the API
     timeout.
@@ -70,15 +70,17 @@ def list_offsets(
     pending = dict(timestamps)
     for attempt in cluster.attempts():
         for leader, partitions in _by_leader(cluster, pending, results, attempt > 0).items():
-            results |= _ask(cluster, leader, partitions, isolation_level)
-        pending = {tp: timestamps[tp] for tp in pending if cluster.moved(results[tp].error)}
+            results |= _list_at_leader(cluster, leader, partitions, isolation_level)
+        pending = {
+            tp: timestamps[tp] for tp in pending if cluster.is_moved_error(results[tp].error)
+        }
         if not pending:
             break
     return results
 
 
 def _by_leader(
-    cluster: Requests,
+    cluster: RequestSender,
     timestamps: Mapping[TopicPartition, int],
     results: dict[TopicPartition, OffsetResult],
     refresh: bool,
@@ -101,8 +103,11 @@ def _by_leader(
     return groups
 
 
-def _ask(
-    cluster: Requests, leader: int, timestamps: Mapping[TopicPartition, int], isolation_level: int
+def _list_at_leader(
+    cluster: RequestSender,
+    leader: int,
+    timestamps: Mapping[TopicPartition, int],
+    isolation_level: int,
 ) -> dict[TopicPartition, OffsetResult]:
     topics: dict[str, ListOffsetsTopic] = {}
     for (name, index), timestamp in timestamps.items():

@@ -23,7 +23,7 @@ _INT_MAX: Final = 2**31 - 1
 _I, _L = ConfigType.INT, ConfigType.LONG
 _S, _B = ConfigType.STRING, ConfigType.BOOLEAN
 _CODECS: Final = tuple(codec.label for codec in Codec)
-_COUNTED: Final = ConfigDef(
+_EFFECTIVE_CONFIGS: Final = ConfigDef(
     (
         ConfigKey("acks", _S, "all", *one_of("all", "-1", "0", "1")),
         ConfigKey("batch.size", _I, BATCH_BYTES, *at_least(0)),
@@ -42,7 +42,7 @@ _COUNTED: Final = ConfigDef(
         ConfigKey("transaction.timeout.ms", _I, None, *at_least(1)),
     )
 )
-_OTHERS: Final = frozenset(
+_IGNORED_NAMES: Final = frozenset(
     {
         *("auto.include.jmx.reporter", "bootstrap.servers", "client.dns.lookup", "client.id"),
         *("connections.max.idle.ms", "default.api.timeout.ms", "enable.metrics.push"),
@@ -57,7 +57,7 @@ _OTHERS: Final = frozenset(
         *("socket.connection.setup.timeout.ms", "transactional.id", "value.serializer"),
     }
 )
-_OTHER_PREFIXES: Final = ("ssl.", "sasl.")
+_IGNORED_PREFIXES: Final = ("ssl.", "sasl.")
 _DELIVERY_TIMEOUT_MS: Final = 120_000
 # Kafka's own partitioners, and whether they ignore keys.
 _PARTITIONERS: Final = {"": False, "DefaultPartitioner": False, "UniformStickyPartitioner": True}
@@ -90,37 +90,41 @@ def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
         ConfigError: names the property, its value and what is expected.
     """
     for name in properties:
-        known = name in _COUNTED.keys or name in _OTHERS or name.startswith(_OTHER_PREFIXES)
+        known = (
+            name in _EFFECTIVE_CONFIGS.keys
+            or name in _IGNORED_NAMES
+            or name.startswith(_IGNORED_PREFIXES)
+        )
         if not known:
             raise ConfigError(f"Unknown producer configuration {name}")
-    given: dict[str, Any] = _COUNTED.parse_all(properties)
-    durable = given["acks"] in ("all", "-1") and given["retries"] > 0
-    if given["enable.idempotence"] and not durable:
+    values: dict[str, Any] = _EFFECTIVE_CONFIGS.parse_all(properties)
+    durable = values["acks"] in ("all", "-1") and values["retries"] > 0
+    if values["enable.idempotence"] and not durable:
         raise ConfigError(
             "enable.idempotence=true needs acks=all and retries above 0, not "
-            f"acks={given['acks']} and retries={given['retries']}"
+            f"acks={values['acks']} and retries={values['retries']}"
         )
-    codec = codec_by_name(given["compression.type"])
+    codec = codec_by_name(values["compression.type"])
     return ProducerSettings(
-        acks=-1 if given["acks"] in ("all", "-1") else 1,
-        idempotent=durable and given["enable.idempotence"] is not False,
+        acks=-1 if values["acks"] in ("all", "-1") else 1,
+        idempotent=durable and values["enable.idempotence"] is not False,
         codec=codec,
-        level=given.get(f"compression.{codec.label}.level"),
-        batch_bytes=given["batch.size"],
-        request_bytes=given["max.request.size"],
-        buffer_bytes=given["buffer.memory"],
-        delivery_timeout_ms=_delivery_timeout_ms(given),
-        max_block_ms=given["max.block.ms"],
-        retries=given["retries"],
-        ignore_keys=given["partitioner.ignore.keys"] or _ignores_keys(given["partitioner.class"]),
+        level=values.get(f"compression.{codec.label}.level"),
+        batch_bytes=values["batch.size"],
+        request_bytes=values["max.request.size"],
+        buffer_bytes=values["buffer.memory"],
+        delivery_timeout_ms=_delivery_timeout_ms(values),
+        max_block_ms=values["max.block.ms"],
+        retries=values["retries"],
+        ignore_keys=values["partitioner.ignore.keys"] or _ignores_keys(values["partitioner.class"]),
     )
 
 
-def _delivery_timeout_ms(given: Mapping[str, Any]) -> int:
+def _delivery_timeout_ms(values: Mapping[str, Any]) -> int:
     """The delivery timeout. In a transaction its default is the transaction's timeout."""
     for name in ("delivery.timeout.ms", "transaction.timeout.ms"):
-        if given[name] is not None:
-            return int(given[name])
+        if values[name] is not None:
+            return int(values[name])
     return _DELIVERY_TIMEOUT_MS
 
 

@@ -31,16 +31,18 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
     """
     mechanism = security.sasl_mechanism
     try:
-        talk = _conversation(security, channel.host)
-        shake = SaslHandshakeRequest(mechanism=mechanism)
-        response = channel.exchange(shake, channel.version_for(shake, min_version=1), timeout_ms)
+        dialog = _conversation(security, channel.host)
+        handshake = SaslHandshakeRequest(mechanism=mechanism)
+        response = channel.exchange(
+            handshake, channel.version_for(handshake, min_version=1), timeout_ms
+        )
         if response.error_code != ErrorCode.NONE:
             offered = ", ".join(response.mechanisms)
             raise ApiError(
                 ErrorCode(response.error_code),
                 f"{channel.peer} does not offer SASL mechanism {mechanism}; it offers: {offered}",
             )
-        _converse(channel, talk, timeout_ms)
+        _exchange_tokens(channel, dialog, timeout_ms)
     except (ApiError, ConfigError):
         channel.close()
         raise
@@ -64,8 +66,8 @@ def _conversation(security: Security, host: str) -> Conversation:
     return conversation(security.sasl_mechanism, security.credentials(), nonce)
 
 
-def _converse(channel: Channel, talk: Conversation, timeout_ms: int) -> None:
-    message = next(talk)
+def _exchange_tokens(channel: Channel, dialog: Conversation, timeout_ms: int) -> None:
+    message = next(dialog)
     while True:
         request = SaslAuthenticateRequest(auth_bytes=message)
         response = channel.exchange(request, channel.version_for(request), timeout_ms)
@@ -74,7 +76,7 @@ def _converse(channel: Channel, talk: Conversation, timeout_ms: int) -> None:
                 ErrorCode(response.error_code), response.error_message or "Authentication failed"
             )
         try:
-            message = talk.send(bytes(response.auth_bytes))
+            message = dialog.send(bytes(response.auth_bytes))
         except StopIteration:
             lifetime_s = response.session_lifetime_ms / 1000
             renew_at_s = time.monotonic() + lifetime_s * _RENEW_AT

@@ -62,9 +62,9 @@ def security_from(properties: Mapping[str, str]) -> Security:
     mechanism = properties.get("sasl.mechanism", "GSSAPI").upper()
     if protocol.startswith("SASL_") and "sasl.jaas.config" not in properties:
         from kafkapy.common.java_environment import with_login_config
-        from kafkapy.security.sasl.jaas_file import as_client
+        from kafkapy.security.sasl.jaas_file import with_client_login
 
-        properties = as_client(with_login_config(properties), mechanism)
+        properties = with_client_login(with_login_config(properties), mechanism)
     return Security(protocol, mechanism, properties)
 
 

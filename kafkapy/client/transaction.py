@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
 
 # From version 4 on AddPartitionsToTxn is for brokers.
-_ADD_PARTITIONS_OF_CLIENTS: Final = 3
+_ADD_PARTITIONS_LAST_VERSION: Final = 3
 # From version 5 on EndTxn bumps the epoch, which needs produce requests of version 12.
-_END_WITHOUT_BUMP: Final = 4
+_END_LAST_VERSION: Final = 4
 _NO_TIMEOUT_MS: Final = 2**31 - 1  # the value of Java's producers without a transaction
 
 
@@ -44,12 +44,12 @@ def new_identity(cluster: Cluster) -> ProducerIdentity:
         ApiError: no broker assigns one: CLUSTER_AUTHORIZATION_FAILED, or none can be reached.
     """
 
-    def ask() -> ProducerIdentity:
+    def request_identity() -> ProducerIdentity:
         return _identity(
             cluster.request(InitProducerIdRequest(transaction_timeout_ms=_NO_TIMEOUT_MS))
         )
 
-    identity: ProducerIdentity = cluster.retrying(ask)
+    identity: ProducerIdentity = cluster.retry(request_identity)
     return identity
 
 
@@ -70,7 +70,7 @@ class Transaction:
         request = InitProducerIdRequest(
             transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
         )
-        self.identity: ProducerIdentity = self._insist(request, _identity)
+        self.identity: ProducerIdentity = self._retry_at_coordinator(request, _identity)
 
     def add(self, partitions: Iterable[TopicPartition]) -> None:
         """Add partitions to the transaction, before anything is written to them.
@@ -90,7 +90,9 @@ class Transaction:
                 for topic, indexes in by_topic(new).items()
             ],
         )
-        self._insist(request, _all_added, max_version=_ADD_PARTITIONS_OF_CLIENTS)
+        self._retry_at_coordinator(
+            request, _check_partitions, max_version=_ADD_PARTITIONS_LAST_VERSION
+        )
         self._partitions.update(new)
 
     def end(self, committed: bool) -> None:
@@ -108,13 +110,15 @@ class Transaction:
             producer_epoch=self.identity.producer_epoch,
             committed=committed,
         )
-        self._insist(
+        self._retry_at_coordinator(
             request,
             lambda response: _check(response.error_code),
-            max_version=_END_WITHOUT_BUMP,
+            max_version=_END_LAST_VERSION,
         )
 
-    def _insist(self, request: Message, read: Any, max_version: int | None = None) -> Any:
+    def _retry_at_coordinator(
+        self, request: Message, read: Any, max_version: int | None = None
+    ) -> Any:
         """Repeat a request to the coordinator until `read` finds no retriable error."""
         last: ApiError | None = None
         for _ in self._cluster.attempts():
@@ -129,7 +133,7 @@ class Transaction:
                     )
                 )
             except ApiError as error:
-                if not (error.code.retriable or self._cluster.moved(error.code)):
+                if not (error.code.retriable or self._cluster.is_moved_error(error.code)):
                     raise ApiError(
                         error.code, f"Transaction {self.transactional_id}: {error.message}"
                     ) from None
@@ -145,7 +149,7 @@ def _identity(response: Any) -> ProducerIdentity:
     return ProducerIdentity(response.producer_id, response.producer_epoch)
 
 
-def _all_added(response: Any) -> None:
+def _check_partitions(response: Any) -> None:
     """Raise the first error of a partition. Errors of partitions that were skipped because of
     another come last.
     """
@@ -155,8 +159,8 @@ def _all_added(response: Any) -> None:
         for each in topic.results_by_partition
         if each.partition_error_code != ErrorCode.NONE
     ]
-    telling = [code for code in codes if code != ErrorCode.OPERATION_NOT_ATTEMPTED]
-    for code in telling or codes:
+    root_errors = [code for code in codes if code != ErrorCode.OPERATION_NOT_ATTEMPTED]
+    for code in root_errors or codes:
         _check(code)
 
 

@@ -27,7 +27,7 @@ def transaction_state(cluster: Cluster, transactional_id: str) -> str | None:
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
     cluster.channel().version_for(request)
 
-    def ask() -> str | None:
+    def describe() -> str | None:
         coordinator = find_coordinator(cluster, transactional_id, TRANSACTION_KEY_TYPE)
         response = cluster.request(request, broker_id=coordinator)
         (found,) = response.transaction_states
@@ -38,5 +38,5 @@ def transaction_state(cluster: Cluster, transactional_id: str) -> str | None:
             raise ApiError(code, f"Transaction {transactional_id}: {code.name}")
         return str(found.transaction_state)
 
-    state: str | None = cluster.retrying(ask)
+    state: str | None = cluster.retry(describe)
     return state

@@ -58,13 +58,13 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
-class Listed(IntEnum):
+class ListingRule(IntEnum):
     """When DescribeConfigs lists a key: always; only if it is set, as Kafka's internal keys; or, if
     it is set, as a plug-in's key, whose type and value are not in Kafka's table."""
 
     ALWAYS = 0
-    WHERE_SET = 1
-    AS_PLUG_INS = 2
+    IF_SET = 1
+    IF_SET_AS_PLUGIN = 2
 
 
 class ConfigKey(NamedTuple):
@@ -82,7 +82,7 @@ class ConfigKey(NamedTuple):
     allowed: str = ""
     synonyms: tuple[str, ...] = ()
     documentation: str = ""
-    listed: Listed = Listed.ALWAYS
+    listed: ListingRule = ListingRule.ALWAYS
 
     @property
     def sensitive(self) -> bool:
@@ -148,7 +148,7 @@ def list_of(*choices: str) -> tuple[Validator, str]:
     return check, f"[{', '.join(choices)}]"
 
 
-def matching(pattern: str, said: str) -> tuple[Validator, str]:
+def matching(pattern: str, description: str) -> tuple[Validator, str]:
     """A list whose members all match a regular expression."""
     compiled = re.compile(pattern)
 
@@ -157,10 +157,10 @@ def matching(pattern: str, said: str) -> tuple[Validator, str]:
         if not all(compiled.fullmatch(item) for item in items):
             shown = ", ".join(items)
             raise ConfigError(
-                f"Invalid value [{shown}] for configuration {name}: {name} must be {said}"
+                f"Invalid value [{shown}] for configuration {name}: {name} must be {description}"
             )
 
-    return check, said
+    return check, description
 
 
 def parse_value(name: str, kind: ConfigType, text: str | None) -> ConfigValue:

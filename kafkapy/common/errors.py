@@ -4,10 +4,15 @@ The exception tree:
 
     KafkapyError
      +-- ApiError              an expected refusal: becomes an error code on the wire
-     |    +-- OffsetOutOfRange, CorruptRecord, NotLeaderOrFollower ... made by `ApiError(code)`
+     |    +-- InvalidRecords            some records of a batch are invalid (`record.batch_rules`)
+     |    +-- StorageShortage           no descriptor or memory is free (`storage.disk_errors`)
+     |    +-- UnexpectedAppendOffset    a follower got earlier records (`storage.log_append`)
      +-- ProtocolViolation     the peer sent bytes that are not Kafka: the connection is closed
+     |    +-- MessageTooLarge           a message needs more memory than its reader allows
      +-- LogDirFailure         a log directory cannot be used any more: it goes offline
      +-- ConfigError           a configuration key or value is wrong: reported to the user
+
+Most refusals are made by `ApiError(code)`. Packages define other errors of their own.
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ _FILE: Final = "java.security.auth.login.config"
 _SECTION: Final = "zookeeper.sasl.clientconfig"
 _SASL: Final = "zookeeper.sasl.client"
 _KERBEROS: Final = "java.security.krb5.conf"
-_EFFECTIVE: Final = (_FILE, _SECTION, ZOOKEEPER_SERVER_SECTION, _SASL, _KERBEROS)
-_OF_JAVA: Final = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "log4j", "zookeeper.")
-OF_JVM: Final = ("KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", _OPTS)
+_EFFECTIVE_PROPERTIES: Final = (_FILE, _SECTION, ZOOKEEPER_SERVER_SECTION, _SASL, _KERBEROS)
+_JAVA_PREFIXES: Final = ("java.", "javax.", "jdk.", "sun.", "com.sun.", "log4j", "zookeeper.")
+JVM_VARIABLES: Final = ("KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", _OPTS)
 """Variables with options of the JVM's command line, in the order of Kafka's script."""
-_OTHERS: Final = ("KAFKA_GC_LOG_OPTS", "KAFKA_JMX_OPTS", "KAFKA_LOG4J_OPTS", "JMX_PORT")
+_IGNORED_VARIABLES: Final = ("KAFKA_GC_LOG_OPTS", "KAFKA_JMX_OPTS", "KAFKA_LOG4J_OPTS", "JMX_PORT")
 
 
 def system_properties(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -54,7 +54,7 @@ def with_login_config(
     return found | dict(properties)
 
 
-def have_kerberos_config() -> None:
+def apply_kerberos_config() -> None:
     """Set the krb5.conf of KAFKA_OPTS for the Kerberos library of this process."""
     file = system_properties().get(_KERBEROS)
     if file:
@@ -64,16 +64,16 @@ def have_kerberos_config() -> None:
 def without_effect(environ: Mapping[str, str], *, starts_jvm: bool = False) -> str:
     """One line that names the settings without effect; empty if all have an effect. Values may be
     secret and are left out."""
-    names = [name for name in OF_JVM[:2] if environ.get(name) and not starts_jvm]
-    names += [name for name in _OTHERS if environ.get(name)]
+    names = [name for name in JVM_VARIABLES[:2] if environ.get(name) and not starts_jvm]
+    names += [name for name in _IGNORED_VARIABLES if environ.get(name)]
     if not starts_jvm:
         for word in environ.get(_OPTS, "").split():
             name = word.partition("=")[0]
             # The JAAS file may use other properties, as ${name}.
-            of_java = not name.startswith("-D") or name[2:].startswith(_OF_JAVA)
-            if of_java and name[2:] not in _EFFECTIVE:
+            is_java_option = not name.startswith("-D") or name[2:].startswith(_JAVA_PREFIXES)
+            if is_java_option and name[2:] not in _EFFECTIVE_PROPERTIES:
                 names.append(f"{name.partition(':')[0]} in {_OPTS}")
     if not names:
         return ""
-    why = "ZooKeeper's logging is set" if starts_jvm else "there is no JVM"
-    return f"Without effect, because {why} here: {', '.join(dict.fromkeys(names))}"
+    reason = "ZooKeeper's logging is set" if starts_jvm else "there is no JVM"
+    return f"Without effect, because {reason} here: {', '.join(dict.fromkeys(names))}"

@@ -22,7 +22,7 @@ class BrokerPlace(NamedTuple):
 
 def assign_replicas(
     brokers: Sequence[BrokerPlace],
-    partitions: int,
+    num_partitions: int,
     replication_factor: int,
     *,
     start_index: int,
@@ -37,7 +37,7 @@ def assign_replicas(
         ApiError: INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR, or UNKNOWN_SERVER_ERROR when only
             some brokers have a rack (Kafka's AdminOperationException).
     """
-    if partitions <= 0:
+    if num_partitions <= 0:
         raise ApiError(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if replication_factor <= 0:
         raise ApiError(
@@ -57,7 +57,7 @@ def assign_replicas(
         )
     ordered = list(brokers) if racks == {None} else alternate_racks(brokers)
     assignment = {}
-    for partition in range(start_partition, start_partition + partitions):
+    for partition in range(start_partition, start_partition + num_partitions):
         if partition > 0 and partition % len(ordered) == 0:
             shift += 1
         first = (partition + start_index) % len(ordered)

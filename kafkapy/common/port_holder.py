@@ -12,13 +12,15 @@ _LISTENING: Final = "0A"
 _COMMAND_CHARS: Final = 100
 
 
-def taken_by(port: int, proc: Path = _PROC) -> str:
+def port_holders(port: int, proc: Path = _PROC) -> str:
     """` by process PID (COMMAND)` for each process that listens on a port, at any address.
 
     Empty if /proc does not show the process: only root sees the sockets of other users' processes.
     """
     sockets = set(_sockets(port, proc))
-    pids = sorted(pid for pid in _pids(proc) if sockets and sockets & set(_open_by(proc / pid)))
+    pids = sorted(
+        pid for pid in _pids(proc) if sockets and sockets & set(_open_sockets(proc / pid))
+    )
     return "".join(f" by process {pid} ({_command(proc / pid)})" for pid in pids)
 
 
@@ -36,7 +38,7 @@ def _pids(proc: Path) -> Iterator[str]:
     return (entry.name for entry in proc.iterdir() if entry.name.isdigit())
 
 
-def _open_by(process: Path) -> Iterator[str]:
+def _open_sockets(process: Path) -> Iterator[str]:
     with contextlib.suppress(OSError):
         for link in (process / "fd").iterdir():
             with contextlib.suppress(OSError):  # closed meanwhile

@@ -23,7 +23,7 @@ class PrefixedProperties(NamedTuple):
                 return f"{prefix}{name}"
         return name
 
-    def wanted_key(self, name: str) -> str:
+    def key_to_set(self, name: str) -> str:
         """The key under which `name` has a value or, without one, the most specific key for it."""
         key = self.key(name)
         return key if self.properties.get(key) else f"{''.join(self.prefixes[:1])}{name}"
@@ -47,7 +47,7 @@ class PrefixedProperties(NamedTuple):
             raise ConfigError(f"{self.key(name)}={text} is not a number, 0 or more")
         return int(text) if text else default
 
-    def within(self, *prefixes: str) -> PrefixedProperties:
+    def with_prefixes(self, *prefixes: str) -> PrefixedProperties:
         """The same properties, with these prefixes tried before the others."""
         return PrefixedProperties(self.properties, (*prefixes, *self.prefixes))
 

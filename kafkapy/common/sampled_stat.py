@@ -58,7 +58,7 @@ class SampledStat:
 
     def span_ms(self, now_ms: int) -> int:
         """The span of a rate in ms: since the oldest window, but at least all windows but one."""
-        self._forget(now_ms)
+        self._purge_obsolete_samples(now_ms)
         oldest_ms = min((sample.start_ms for sample in self._samples), default=now_ms)
         elapsed_ms = now_ms - oldest_ms
         missing = self._num_windows - 1 - elapsed_ms // self._window_ms
@@ -73,11 +73,11 @@ class SampledStat:
 
     def average(self, now_ms: int) -> float:
         """The mean of the recorded values; NaN if there are none."""
-        self._forget(now_ms)
+        self._purge_obsolete_samples(now_ms)
         count = sum(sample.count for sample in self._samples)
         return sum(sample.total for sample in self._samples) / count if count else float("nan")
 
-    def _forget(self, now_ms: int) -> None:
+    def _purge_obsolete_samples(self, now_ms: int) -> None:
         for sample in self._samples:
             if now_ms - sample.last_ms >= self._num_windows * self._window_ms:
                 sample.reset(now_ms)

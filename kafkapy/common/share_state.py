@@ -54,7 +54,7 @@ class SharePartitionKey(NamedTuple):
         return f"{self.group_id}:{self.topic_id}:{self.partition}"
 
 
-def merged(
+def combine_batches(
     known: Iterable[StateBatch], new: Iterable[StateBatch], start_offset: int
 ) -> list[StateBatch]:
     """Combine batches into batches that do not overlap, from the start offset on. Neighbours with
@@ -64,26 +64,26 @@ def merged(
     """
     rows = [row for row in chain(known, new) if row.last >= start_offset]
     found: list[StateBatch] = []
-    together: list[StateBatch] = []
+    overlapping: list[StateBatch] = []
     end = start_offset
     for row in sorted(
         row if row.first >= start_offset else row._replace(first=start_offset) for row in rows
     ):
-        if together and row.first > end:
-            _add(found, together)
-            together = []
-        if together and together[-1][:2] == row[:2]:  # usually a run that changes again
-            together[-1] = max(together[-1], row, key=_PROGRESS)
+        if overlapping and row.first > end:
+            _add(found, overlapping)
+            overlapping = []
+        if overlapping and overlapping[-1][:2] == row[:2]:  # usually a run that changes again
+            overlapping[-1] = max(overlapping[-1], row, key=_PROGRESS)
         else:
-            together.append(row)
+            overlapping.append(row)
         end = max(end, row.last)
-    _add(found, together)
+    _add(found, overlapping)
     return found
 
 
 def _add(found: list[StateBatch], rows: Sequence[StateBatch]) -> None:
     """Add sorted rows. Each row but the first overlaps a row before it."""
-    for row in rows if len(rows) < 2 else _flat(rows):
+    for row in rows if len(rows) < 2 else _split_overlaps(rows):
         before = found[-1] if found else None
         if before is not None and before.last + 1 == row.first and before[2:] == row[2:]:
             found[-1] = StateBatch(before.first, *row[1:])
@@ -91,7 +91,7 @@ def _add(found: list[StateBatch], rows: Sequence[StateBatch]) -> None:
             found.append(row)
 
 
-def _flat(rows: Sequence[StateBatch]) -> Iterator[StateBatch]:
+def _split_overlaps(rows: Sequence[StateBatch]) -> Iterator[StateBatch]:
     """Split overlapping rows into rows that do not overlap."""
     present: list[tuple[int, int, int, StateBatch]] = []  # a heap: its first row wins
     offset, index = rows[0].first, 0

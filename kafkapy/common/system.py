@@ -32,7 +32,7 @@ class SystemRandom:
         return os.urandom(n)
 
 
-class BriefPauses:
+class GilPause:
     """`common.ports.Pause` of a thread beside the event loop. Every 4 ms the thread releases the
     interpreter lock for longer than another thread needs to wake up.
 
@@ -41,16 +41,16 @@ class BriefPauses:
     decompression, took it back before the event loop was awake: the loop waited for up to 283 ms.
     """
 
-    EVERY_S: Final = 0.004
+    INTERVAL_S: Final = 0.004
     PAUSE_S: Final = 0.00005
 
     def __init__(self) -> None:
-        self._due_s = time.monotonic() + self.EVERY_S
+        self._due_s = time.monotonic() + self.INTERVAL_S
 
     def __call__(self) -> None:
         if time.monotonic() >= self._due_s:
             time.sleep(self.PAUSE_S)
-            self._due_s = time.monotonic() + self.EVERY_S
+            self._due_s = time.monotonic() + self.INTERVAL_S
 
 
 def raise_open_files_limit() -> None:

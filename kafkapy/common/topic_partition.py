@@ -76,7 +76,7 @@ def names_collide(a: str, b: str) -> bool:
 def java_string_hash(text: str) -> int:
     """`String.hashCode()`: 32-bit signed, over UTF-16 code units. Cached, because
     requests repeat a few group and transactional ids."""
-    return _remembered_hash(text) if len(text) <= _REMEMBERED_LENGTH_MAX else _hash(text)
+    return _cached_hash(text) if len(text) <= _CACHED_LENGTH_MAX else _hash(text)
 
 
 def _hash(text: str) -> int:
@@ -87,15 +87,15 @@ def _hash(text: str) -> int:
     return value - 0x100000000 if value >= 0x80000000 else value
 
 
-_REMEMBERED_LENGTH_MAX: Final = 255
+_CACHED_LENGTH_MAX: Final = 255
 """The length limit of cached texts. Clients choose them, and longer ones would take memory."""
-_remembered_hash = lru_cache(maxsize=4096)(_hash)
+_cached_hash = lru_cache(maxsize=4096)(_hash)
 
 
-def partition_for_key(key: str, partitions: int) -> int:
+def partition_for_key(key: str, num_partitions: int) -> int:
     """The coordinator partition of a group or transactional id (`Utils.abs(hash) % n`)."""
     hashed = java_string_hash(key)
-    return (0 if hashed == -(2**31) else abs(hashed)) % partitions
+    return (0 if hashed == -(2**31) else abs(hashed)) % num_partitions
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:

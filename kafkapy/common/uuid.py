@@ -48,9 +48,9 @@ class Uuid(bytes):
             raw = bytearray(random.bytes(16))
             raw[6] = (raw[6] & 0x0F) | 0x40
             raw[8] = (raw[8] & 0x3F) | 0x80
-            made = cls(bytes(raw))
-            if not str(made).startswith("-"):
-                return made
+            uuid = cls(bytes(raw))
+            if not str(uuid).startswith("-"):
+                return uuid
 
     def __str__(self) -> str:
         return base64.urlsafe_b64encode(self).rstrip(b"=").decode()

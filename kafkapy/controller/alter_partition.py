@@ -16,7 +16,7 @@ from kafkapy.controller.events import (
     IsrChange,
 )
 from kafkapy.controller.parts import ControllerParts
-from kafkapy.controller.reassignment import complete_finished
+from kafkapy.controller.reassignment import maybe_complete_reassignments
 
 
 async def on_alter_partition(parts: ControllerParts, event: AlterPartition) -> None:
@@ -66,18 +66,18 @@ async def on_alter_partition(parts: ControllerParts, event: AlterPartition) -> N
     )
     if written:
         parts.send_update_metadata(context.broker_ids, sorted(written))
-        await complete_finished(parts, sorted(written))
+        await maybe_complete_reassignments(parts, sorted(written))
 
 
 async def on_isr_change(parts: ControllerParts) -> None:
     """Read states that older leaders (inter.broker.protocol.version below 2.7) wrote themselves."""
     context = parts.context
-    named = await parts.store.requests.take_isr_changes(context.fence, parts.watch(IsrChange()))
-    partitions = [partition for partition in named if context.has_partition(partition)]
+    changed = await parts.store.requests.take_isr_changes(context.fence, parts.watch(IsrChange()))
+    partitions = [partition for partition in changed if context.has_partition(partition)]
     context.leadership.update(await parts.store.topics.states(partitions))
     if partitions:
         parts.send_update_metadata(context.broker_ids, partitions)
-        await complete_finished(parts, partitions)
+        await maybe_complete_reassignments(parts, partitions)
 
 
 def _partition(context: ControllerContext, item: AlterPartitionItem) -> TopicPartition | None:
@@ -101,8 +101,8 @@ def _check(
     item: AlterPartitionItem,
     current: LeaderAndIsr,
 ) -> ErrorCode:
-    ahead = item.partition_epoch > current.partition_epoch
-    if ahead or item.leader_epoch > current.leader_epoch:
+    is_ahead = item.partition_epoch > current.partition_epoch
+    if is_ahead or item.leader_epoch > current.leader_epoch:
         return ErrorCode.NOT_CONTROLLER
     if item.leader_epoch < current.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH

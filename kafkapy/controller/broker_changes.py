@@ -44,21 +44,21 @@ async def on_broker_change(parts: ControllerParts) -> None:
     for broker_id in sorted(new | bounced):
         sender.add_broker(*found[broker_id])
 
-    def admit(broker_ids: Iterable[int]) -> None:
+    def add_brokers(broker_ids: Iterable[int]) -> None:
         for broker_id in broker_ids:
             context.add_broker(*found[broker_id])
 
     if not bounced:
-        context.brokers_handled(zxid)
+        context.set_brokers_zxid(zxid)
     if new:
-        admit(new)
+        add_brokers(new)
         await _on_startup(parts, new)
     for broker_id in dead | bounced:
         context.remove_broker(broker_id)
-    context.brokers_handled(zxid)
+    context.set_brokers_zxid(zxid)
     if bounced:
         await _on_failure(parts, bounced)
-        admit(bounced)
+        add_brokers(bounced)
         await _on_startup(parts, bounced)
     if dead:
         await _on_failure(parts, dead)
@@ -98,20 +98,20 @@ async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsr
         return
     rows = {p: e for p, e in result.partition_errors.items() if context.has_partition(p)}
     failed = {p for p, error in rows.items() if error is ErrorCode.KAFKA_STORAGE_ERROR}
-    fine = {p for p, error in rows.items() if error is ErrorCode.NONE}
+    successful = {p for p, error in rows.items() if error is ErrorCode.NONE}
     before = context.offline_dirs.get(broker_id, set())
-    context.offline_dirs[broker_id] = (before | failed) - fine
+    context.offline_dirs[broker_id] = (before | failed) - successful
     newly_failed = sorted(failed - before)
     if newly_failed:
         log = StateChangeLog(parts.config.broker_id, context.epoch)
         log.marked_offline(broker_id, newly_failed)
         offline = [PartitionReplica(p, broker_id) for p in newly_failed]
         await _on_replicas_offline(parts, offline)
-    if before & fine:
+    if before & successful:
         # The broker lacked file descriptors; its disk is sound. Kafka elects and deletes only at
         # the next change of a broker.
         await parts.partitions.trigger_online()
-        await parts.deletion.resume({partition.topic for partition in before & fine})
+        await parts.deletion.resume({partition.topic for partition in before & successful})
 
 
 async def _on_startup(parts: ControllerParts, new: set[int]) -> None:
@@ -127,12 +127,12 @@ async def _on_startup(parts: ControllerParts, new: set[int]) -> None:
     ]
     await parts.replicas.handle(replicas, ReplicaState.ONLINE)
     await parts.partitions.trigger_online()
-    targeted = [
+    reassigning_to_new = [
         partition
         for partition in context.reassigning_partitions()
         if new.intersection(context.assignment(partition).target)
     ]
-    await resume(parts, targeted)
+    await resume(parts, reassigning_to_new)
     await parts.deletion.resume({replica.topic for replica in replicas})
     for broker_id in sorted(new):
         await parts.store.brokers.get(broker_id, parts.watch(BrokerModification(broker_id)))

@@ -60,7 +60,7 @@ class ReplicaAssignment(NamedTuple):
             tuple(r for r in replicas if r not in kept),
         )
 
-    def without(self, replica: int) -> ReplicaAssignment:
+    def without_replica(self, replica: int) -> ReplicaAssignment:
         """The assignment without `replica`."""
         return ReplicaAssignment(*(tuple(r for r in replicas if r != replica) for replicas in self))
 
@@ -115,7 +115,7 @@ class ControllerContext:
         """Live brokers, with those that are shutting down."""
         return sorted(self.live_brokers)
 
-    def brokers_handled(self, zxid: int) -> None:
+    def set_brokers_zxid(self, zxid: int) -> None:
         """Record that all registrations up to `zxid` are handled, or considered by each later
         write."""
         self.fence = self.fence._replace(brokers_zxid=zxid)

@@ -29,7 +29,7 @@ async def on_controlled_shutdown(parts: ControllerParts, event: ControlledShutdo
         event.reply(ControlledShutdownResult(ErrorCode.STALE_BROKER_EPOCH))
         return
     context.shutting_down.add(broker_id)
-    led, followed = _replicated(parts, broker_id)
+    led, followed = _replicated_partitions(parts, broker_id)
     await parts.partitions.handle(led, PartitionState.ONLINE, Strategy.CONTROLLED_SHUTDOWN)
     batch = RequestBatch(parts.config.broker_id, context, parts.sender)
     for partition in followed:
@@ -37,10 +37,10 @@ async def on_controlled_shutdown(parts: ControllerParts, event: ControlledShutdo
     batch.send()
     replicas = [PartitionReplica(partition, broker_id) for partition in followed]
     await parts.replicas.handle(replicas, ReplicaState.OFFLINE)
-    event.reply(ControlledShutdownResult(remaining=_replicated(parts, broker_id)[0]))
+    event.reply(ControlledShutdownResult(remaining=_replicated_partitions(parts, broker_id)[0]))
 
 
-def _replicated(
+def _replicated_partitions(
     parts: ControllerParts, broker_id: int
 ) -> tuple[list[TopicPartition], list[TopicPartition]]:
     """The broker's partitions with more than one replica: those it leads, those it follows."""

@@ -95,7 +95,7 @@ class Controller:
         except ControllerMoved as moved:
             _log.info("[Controller id=%d] %s: resigning", self._broker_id, moved)
             self.refuse(event)
-            await self._make_way()
+            await self._on_controller_moved()
         except SessionExpired:
             # The event SessionExpired follows, and resigns; nothing can be done before.
             self.refuse(event)
@@ -132,9 +132,9 @@ class Controller:
             case _ if not self.is_active:
                 self.refuse(event)
             case _:
-                await self._act(event)
+                await self._process(event)
 
-    async def _act(self, event: events.Event) -> None:
+    async def _process(self, event: events.Event) -> None:
         parts = self._parts
         match event:
             case events.BrokerChange():
@@ -176,7 +176,7 @@ class Controller:
             case events.AllocateProducerIds():
                 await on_allocate_producer_ids(parts, event)
 
-    async def _make_way(self) -> None:
+    async def _on_controller_moved(self) -> None:
         try:
             await self._resign_if_moved()
             if self.is_active:
@@ -227,7 +227,7 @@ class Controller:
         fence = self._parts.context.fence
         self._controller_id = NO_CONTROLLER
         self._resign()
-        await self._store.election.abdicate(fence)
+        await self._store.election.delete_controller(fence)
 
     def _resign(self) -> None:
         """Clear all state. Watches that still fire find an inactive controller."""

@@ -22,7 +22,7 @@ class Election(NamedTuple):
     recipients: tuple[int, ...]
 
 
-def _elected(
+def _election(
     state: LeaderAndIsr,
     leader: int,
     isr: Sequence[int],
@@ -43,11 +43,11 @@ def elect_offline(
     leader = next((replica for replica in online if replica in state.isr), None)
     if leader is not None:
         isr = [replica for replica in state.isr if is_online(replica)]
-        return _elected(state, leader, isr, online)
+        return _election(state, leader, isr, online)
     if not unclean or not online or any(is_online(replica) for replica in state.isr):
         return None
     recovering = replace(state, leader_recovery_state=RECOVERING)
-    return _elected(recovering, online[0], online[:1], online)
+    return _election(recovering, online[0], online[:1], online)
 
 
 def elect_reassign(
@@ -59,7 +59,7 @@ def elect_reassign(
     online = [replica for replica in targets if is_online(replica)]
     isr = [replica for replica in state.isr if replica in targets]
     leader = next((replica for replica in online if replica in isr), None)
-    return None if leader is None else _elected(state, leader, isr, online)
+    return None if leader is None else _election(state, leader, isr, online)
 
 
 def elect_preferred(
@@ -69,7 +69,7 @@ def elect_preferred(
     preferred = assigned[0]
     if not is_online(preferred) or preferred not in state.isr:
         return None
-    return _elected(state, preferred, state.isr, assigned)
+    return _election(state, preferred, state.isr, assigned)
 
 
 def elect_controlled_shutdown(
@@ -82,4 +82,4 @@ def elect_controlled_shutdown(
     online = [replica for replica in assigned if is_online_or_stopping(replica)]
     isr = [replica for replica in state.isr if replica not in shutting_down]
     leader = next((replica for replica in online if replica in isr), None)
-    return None if leader is None else _elected(state, leader, isr, online)
+    return None if leader is None else _election(state, leader, isr, online)

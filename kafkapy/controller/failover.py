@@ -61,7 +61,7 @@ async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPar
     brokers = await store.brokers.get_all(parts.watch(BrokerChange()))
     for registration in brokers.values():
         context.add_broker(*registration)
-    context.brokers_handled(zxid)
+    context.set_brokers_zxid(zxid)
     topics = await store.topics.names(parts.watch(TopicChange()))
     partitions = await load_topics(parts, topics, random)
     for broker_id in brokers:
@@ -84,30 +84,30 @@ async def _elect_after_restarts(
     after any restart, restarted members leave the ISR, unless no other live member remains.
     """
     context = parts.context
-    restarted: list[TopicPartition] = []
+    partitions_to_elect: list[TopicPartition] = []
     for partition, state in context.leadership.items():
         if len(context.assignment(partition).replicas) == 1:
             continue
         if context.is_queued_for_deletion(partition.topic):
             continue
         live = [b for b in state.isr if context.is_replica_online(b, partition)]
-        since = [b for b in live if context.broker_epochs[b] > zxids[partition]]
-        if since:
-            restarted.append(partition)
+        restarted_members = [b for b in live if context.broker_epochs[b] > zxids[partition]]
+        if restarted_members:
+            partitions_to_elect.append(partition)
             context.partition_states[partition] = PartitionState.OFFLINE
-            for broker_id in since if len(since) < len(live) else ():
+            for broker_id in restarted_members if len(restarted_members) < len(live) else ():
                 context.offline_dirs.setdefault(broker_id, set()).add(partition)
-    if restarted:
+    if partitions_to_elect:
         _log.info(
             "[Controller id=%d] Electing leaders of %d partitions whose in-sync replicas restarted"
             " unnoticed",
             parts.config.broker_id,
-            len(restarted),
+            len(partitions_to_elect),
         )
         # A broker that has just started treats a partition as deleted if it receives other
         # partitions of the topic without it.
         parts.send_update_metadata(context.broker_ids, sorted(context.leadership))
-        await parts.partitions.handle(restarted, PartitionState.ONLINE)
+        await parts.partitions.handle(partitions_to_elect, PartitionState.ONLINE)
         context.offline_dirs.clear()
 
 

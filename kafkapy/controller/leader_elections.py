@@ -21,7 +21,7 @@ from kafkapy.controller.parts import ControllerParts
 
 _log = logging.getLogger("kafka.controller.KafkaController")
 
-_FAILED = {
+_FAILURE_CODES = {
     ElectionType.PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
     ElectionType.UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
 }
@@ -54,11 +54,11 @@ async def elect(
     strategy = Strategy.PREFERRED if preferred else Strategy.UNCLEAN
     outcomes = await parts.partitions.handle(electable, PartitionState.ONLINE, strategy)
     for partition in electable:
-        outcome = outcomes.get(partition, "the partition is in no state to be elected")
+        outcome = outcomes.get(partition, "the state of the partition allows no election")
         if isinstance(outcome, LeaderAndIsr):
             results[partition] = ElectionResult(ErrorCode.NONE, None, outcome.leader)
         else:
-            results[partition] = ElectionResult(_FAILED[election_type], outcome)
+            results[partition] = ElectionResult(_FAILURE_CODES[election_type], outcome)
     return results
 
 
@@ -85,15 +85,15 @@ async def on_auto_rebalance(parts: ControllerParts) -> None:
             by_preferred.setdefault(replicas[0], []).append(partition)
     limit = parts.config.leader_imbalance_per_broker_percentage / 100
     for broker_id, partitions in sorted(by_preferred.items()):
-        led_elsewhere = [
+        not_led_by_preferred = [
             partition
             for partition in partitions
             if (state := context.leadership.get(partition)) is not None
             and state.leader != broker_id
         ]
-        if len(led_elsewhere) / len(partitions) <= limit:
+        if len(not_led_by_preferred) / len(partitions) <= limit:
             continue
-        candidates = [p for p in led_elsewhere if _can_rebalance(parts, p)]
+        candidates = [p for p in not_led_by_preferred if _can_rebalance(parts, p)]
         if candidates:
             await elect(parts, candidates, ElectionType.PREFERRED)
 

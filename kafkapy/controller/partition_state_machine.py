@@ -102,7 +102,7 @@ class PartitionStateMachine:
         Raises:
             ControllerMoved: another broker is the controller; nothing more was sent.
         """
-        valid = self._valid(partitions, target)
+        valid = self._valid_transitions(partitions, target)
         log = self._log()
         states = self._context.partition_states
         if target is not PartitionState.ONLINE:
@@ -129,7 +129,7 @@ class PartitionStateMachine:
         batch.send()
         return outcomes
 
-    def _valid(
+    def _valid_transitions(
         self, partitions: Iterable[TopicPartition], target: PartitionState
     ) -> list[TopicPartition]:
         valid = []
@@ -226,17 +226,17 @@ class PartitionStateMachine:
         assignment = context.assignment(partition)
         assigned = assignment.replicas
         if strategy is Strategy.PREFERRED:
-            return elect_preferred(assigned, state, self._online(partition))
+            return elect_preferred(assigned, state, self._is_online(partition))
         if strategy is Strategy.REASSIGN:
             targets = [r for r in assigned if r not in assignment.removing]
-            return elect_reassign(targets, state, self._online(partition))
+            return elect_reassign(targets, state, self._is_online(partition))
         if strategy is Strategy.CONTROLLED_SHUTDOWN:
-            online = self._online(partition, include_shutting_down=True)
+            online = self._is_online(partition, include_shutting_down=True)
             return elect_controlled_shutdown(assigned, state, online, context.shutting_down)
         unclean = partition.topic in unclean_topics
-        return elect_offline(assigned, state, self._online(partition), unclean)
+        return elect_offline(assigned, state, self._is_online(partition), unclean)
 
-    def _online(
+    def _is_online(
         self, partition: TopicPartition, include_shutting_down: bool = False
     ) -> Callable[[int], bool]:
         return lambda replica: self._context.is_replica_online(
@@ -253,13 +253,13 @@ class PartitionStateMachine:
             return {partition.topic for partition in states}
         if strategy is not Strategy.OFFLINE:
             return set()
-        hopeless = {
+        topics_without_online_isr = {
             partition.topic
             for partition, state in states.items()
-            if not any(map(self._online(partition), state.isr))
+            if not any(map(self._is_online(partition), state.isr))
         }
         allowed = set()
-        for topic in sorted(hopeless):
+        for topic in sorted(topics_without_online_isr):
             try:
                 configs = await self._store.configs.get("topics", topic)
             except ZnodeError as error:

@@ -46,7 +46,7 @@ from kafkapy.controller.state_change_log import StateChangeLog
 
 _log = logging.getLogger("kafka.controller.KafkaController")
 
-_UNTIL_GONE = (
+_REMOVAL_STATES = (
     ReplicaState.OFFLINE,
     ReplicaState.DELETION_STARTED,
     # As in Kafka, without waiting for the answers: an offline broker keeps its copy.
@@ -64,7 +64,7 @@ async def reassign(
         ApiError: INVALID_REPLICA_ASSIGNMENT: no in-sync replica would remain. Nothing changed.
         ControllerMoved: another broker is the controller, and continues.
     """
-    await _record(parts, partition, assignment)
+    await _update_assignment(parts, partition, assignment)
     if await _is_complete(parts, partition, assignment):
         await _complete(parts, partition, assignment)
     else:
@@ -74,14 +74,16 @@ async def reassign(
 async def resume(parts: ControllerParts, partitions: Iterable[TopicPartition]) -> None:
     """Resume reassignments after a failover, or after a target broker has returned."""
     for partition in partitions:
-        if _is_on_the_move(parts.context, partition):
+        if _is_reassigning(parts.context, partition):
             await reassign(parts, partition, parts.context.assignment(partition))
 
 
-async def complete_finished(parts: ControllerParts, partitions: Iterable[TopicPartition]) -> None:
+async def maybe_complete_reassignments(
+    parts: ControllerParts, partitions: Iterable[TopicPartition]
+) -> None:
     """After a change of ISRs, run phase B where TRS is in sync now."""
     for partition in partitions:
-        if not _is_on_the_move(parts.context, partition):
+        if not _is_reassigning(parts.context, partition):
             continue
         assignment = parts.context.assignment(partition)
         if await _is_complete(parts, partition, assignment):
@@ -95,7 +97,7 @@ async def complete_finished(parts: ControllerParts, partitions: Iterable[TopicPa
             await _complete(parts, partition, assignment)
 
 
-def _is_on_the_move(context: ControllerContext, partition: TopicPartition) -> bool:
+def _is_reassigning(context: ControllerContext, partition: TopicPartition) -> bool:
     """Whether the partition is being reassigned, and its topic not being deleted."""
     return (
         context.has_partition(partition)
@@ -104,7 +106,7 @@ def _is_on_the_move(context: ControllerContext, partition: TopicPartition) -> bo
     )
 
 
-async def _record(
+async def _update_assignment(
     parts: ControllerParts, partition: TopicPartition, assignment: ReplicaAssignment
 ) -> None:
     """Steps U1 to U3."""
@@ -114,7 +116,7 @@ async def _record(
         return
     unneeded = [r for r in current.replicas if r not in assignment.replicas]
     if unneeded:
-        _refuse_to_lose(context, partition, assignment, unneeded)
+        _check_in_sync_replica_remains(context, partition, assignment, unneeded)
     _log.info(
         "[Controller id=%d] Updating assignment of partition %s from %s to %s",
         parts.config.broker_id,
@@ -135,7 +137,7 @@ async def _record(
         raise
 
 
-def _refuse_to_lose(
+def _check_in_sync_replica_remains(
     context: ControllerContext,
     partition: TopicPartition,
     assignment: ReplicaAssignment,
@@ -144,12 +146,12 @@ def _refuse_to_lose(
     state = context.leadership.get(partition)
     if state is None or not set(state.isr).intersection(unneeded):
         return
-    left = set(state.isr).intersection(assignment.replicas)
-    if not any(context.is_replica_online(replica, partition) for replica in left):
+    remaining = set(state.isr).intersection(assignment.replicas)
+    if not any(context.is_replica_online(replica, partition) for replica in remaining):
         raise ApiError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Unable to change the reassignment of {partition}: of its replicas in sync"
-            f" ({','.join(map(str, state.isr))}) none that is live would be left.",
+            f"Unable to change the reassignment of {partition}: no live replica of its ISR"
+            f" ({','.join(map(str, state.isr))}) would remain.",
         )
 
 
@@ -176,7 +178,7 @@ async def _begin(
             # Topics that wait for deletion get a leader only here. Otherwise they would wait
             # forever.
             await parts.partitions.handle([partition], PartitionState.ONLINE)
-        await _announce(parts, partition)
+        await _increment_leader_epoch_and_send(parts, partition)
     await _add(parts, partition)
     if state is None:
         # The partition never had a leader, so it has no data: any live replica may be the first.
@@ -187,8 +189,8 @@ async def _begin(
 
 async def _add(parts: ControllerParts, partition: TopicPartition) -> None:
     """Step A2, for the replicas of AR that do not exist yet."""
-    everywhere = parts.context.replicas_of_partitions([partition])
-    new = [replica for replica in everywhere if not _exists(parts.context, replica)]
+    all_replicas = parts.context.replicas_of_partitions([partition])
+    new = [replica for replica in all_replicas if not _exists(parts.context, replica)]
     await parts.replicas.handle(new, ReplicaState.NEW)
 
 
@@ -197,12 +199,12 @@ async def _complete(
 ) -> None:
     """Steps B1 to B8."""
     context = parts.context
-    arrived = [PartitionReplica(partition, replica) for replica in assignment.adding]
-    await parts.replicas.handle(arrived, ReplicaState.ONLINE)
+    added = [PartitionReplica(partition, replica) for replica in assignment.adding]
+    await parts.replicas.handle(added, ReplicaState.ONLINE)
     target = ReplicaAssignment(assignment.target)
     context.set_assignment(partition, target)
     try:
-        if not await _lead_by_target(parts, partition) and assignment.removing:
+        if not await _move_leader_to_target(parts, partition) and assignment.removing:
             # The target replicas died while they were in the ISR: keep the present assignment.
             context.set_assignment(partition, assignment)
             return
@@ -219,7 +221,7 @@ async def _complete(
         await parts.deletion.resume([partition.topic])
 
 
-async def _lead_by_target(parts: ControllerParts, partition: TopicPartition) -> bool:
+async def _move_leader_to_target(parts: ControllerParts, partition: TopicPartition) -> bool:
     """Step B3. Returns whether a replica of TRS leads now."""
     context = parts.context
     state = context.leadership.get(partition)
@@ -227,7 +229,7 @@ async def _lead_by_target(parts: ControllerParts, partition: TopicPartition) -> 
         return False
     in_target = state.leader in context.assignment(partition).replicas
     if in_target and context.is_replica_online(state.leader, partition):
-        await _announce(parts, partition)
+        await _increment_leader_epoch_and_send(parts, partition)
         return True
     outcomes = await parts.partitions.handle([partition], PartitionState.ONLINE, Strategy.REASSIGN)
     return isinstance(outcomes.get(partition), LeaderAndIsr)
@@ -238,9 +240,9 @@ async def _remove(
 ) -> None:
     """Steps B4 and B5, or U3."""
     found = [PartitionReplica(partition, replica) for replica in replicas]
-    gone = [replica for replica in found if _exists(parts.context, replica)]
-    for state in _UNTIL_GONE:
-        await parts.replicas.handle(gone, state)
+    existing = [replica for replica in found if _exists(parts.context, replica)]
+    for state in _REMOVAL_STATES:
+        await parts.replicas.handle(existing, state)
 
 
 def _exists(context: ControllerContext, replica: PartitionReplica) -> bool:
@@ -251,10 +253,12 @@ def _exists(context: ControllerContext, replica: PartitionReplica) -> bool:
     return known is not None and known is not ReplicaState.NON_EXISTENT
 
 
-async def _announce(parts: ControllerParts, partition: TopicPartition) -> None:
+async def _increment_leader_epoch_and_send(
+    parts: ControllerParts, partition: TopicPartition
+) -> None:
     """Steps A1 or B3: send all replicas the assignment, with a new leader epoch."""
     context = parts.context
-    state = await _grow_leader_epoch(parts, partition)
+    state = await _increment_leader_epoch(parts, partition)
     if state is None:
         return
     assignment = context.assignment(partition)
@@ -267,7 +271,7 @@ async def _announce(parts: ControllerParts, partition: TopicPartition) -> None:
     log.reassigning(partition, state, assignment)
 
 
-async def _grow_leader_epoch(
+async def _increment_leader_epoch(
     parts: ControllerParts, partition: TopicPartition
 ) -> LeaderAndIsr | None:
     """The state after a conditional write of the next leader epoch; None if there is no state.
@@ -281,13 +285,13 @@ async def _grow_leader_epoch(
         if state is None:
             _log.error("Partition %s is being reassigned but has no state", partition)
             return None
-        grown = replace(
+        incremented = replace(
             state,
             isr=tuple(replica for replica in state.isr if replica in assigned) or state.isr,
             leader_epoch=state.leader_epoch + 1,
             controller_epoch=context.epoch,
         )
-        writes = await topics.update_states({partition: grown}, context.fence)
+        writes = await topics.update_states({partition: incremented}, context.fence)
         if partition in writes.failed:
             raise writes.failed[partition]
         if partition in writes.written:

@@ -24,7 +24,7 @@ from kafkapy.zk.zookeeper import NoNode
 
 _log = logging.getLogger("kafka.controller.KafkaController")
 
-_BEGUN = ReassignmentResult(ErrorCode.NONE)
+_STARTED = ReassignmentResult(ErrorCode.NONE)
 _UNKNOWN_PARTITION = ReassignmentResult(
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist."
 )
@@ -48,7 +48,9 @@ async def on_alter_partition_reassignments(
             results[partition] = _NONE_IN_PROGRESS
             continue
         replicas = current.origin if target is None else target
-        refusal = _malformed(replicas) or _not_live(context, current.reassign_to(replicas))
+        refusal = _malformed_error(replicas) or _offline_brokers_error(
+            context, current.reassign_to(replicas)
+        )
         if target is not None and refusal is not None:
             results[partition] = ReassignmentResult(ErrorCode.INVALID_REPLICA_ASSIGNMENT, refusal)
             continue
@@ -67,7 +69,7 @@ async def on_reassignment_change(parts: ControllerParts) -> set[TopicPartition]:
     target need not be live: the reassignment waits for it.
     """
     context, requests = parts.context, parts.store.requests
-    begun: set[TopicPartition] = set()
+    started: set[TopicPartition] = set()
     failed: set[TopicPartition] = set()
     wanted = await requests.reassignments(parts.watch(ReassignmentChange()))
     for partition, target in wanted.items():
@@ -75,7 +77,7 @@ async def on_reassignment_change(parts: ControllerParts) -> set[TopicPartition]:
         assignment = current.reassign_to(target)
         if current.is_being_reassigned and current == assignment:
             continue
-        malformed = _malformed(target)
+        malformed = _malformed_error(target)
         if malformed is None:
             error, message = await _submit(parts, partition, assignment)
         else:
@@ -84,18 +86,18 @@ async def on_reassignment_change(parts: ControllerParts) -> set[TopicPartition]:
             failed.add(partition)
             _log.error("%s: %s cannot be reassigned: %s", REASSIGN_PARTITIONS, partition, message)
             continue
-        begun.add(partition)
-        if (waiting := _not_live(context, assignment)) is not None:
-            _log.warning("%s: %s has to wait: %s", REASSIGN_PARTITIONS, partition, waiting)
+        started.add(partition)
+        if (reason := _offline_brokers_error(context, assignment)) is not None:
+            _log.warning("%s: %s has to wait: %s", REASSIGN_PARTITIONS, partition, reason)
     await requests.remove_reassignments(lambda row, _: row in failed, context.fence)
-    return begun
+    return started
 
 
 async def resume_all(parts: ControllerParts) -> None:
     """At failover, begin new reassignments, then resume those that were in progress."""
-    begun = await on_reassignment_change(parts)
-    left = [p for p in parts.context.reassigning_partitions() if p not in begun]
-    await resume(parts, left)
+    started = await on_reassignment_change(parts)
+    remaining = [p for p in parts.context.reassigning_partitions() if p not in started]
+    await resume(parts, remaining)
 
 
 def on_list_partition_reassignments(
@@ -103,8 +105,8 @@ def on_list_partition_reassignments(
 ) -> None:
     """List the requested partitions that are being reassigned. Unknown ones are left out."""
     context = parts.context
-    asked = context.partitions() if event.partitions is None else event.partitions
-    found = {partition: _assignment(context, partition) for partition in asked}
+    requested = context.partitions() if event.partitions is None else event.partitions
+    found = {partition: _assignment(context, partition) for partition in requested}
     event.reply(
         {p: assignment for p, assignment in found.items() if assignment.is_being_reassigned}
     )
@@ -127,10 +129,10 @@ async def _submit(
         return ReassignmentResult(refusal.code, refusal.message)
     except (NoNode, ZnodeError) as error:
         return ReassignmentResult(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
-    return _BEGUN
+    return _STARTED
 
 
-def _malformed(replicas: Sequence[int]) -> str | None:
+def _malformed_error(replicas: Sequence[int]) -> str | None:
     if not replicas:
         return "Empty replica list specified in partition reassignment."
     if len(set(replicas)) != len(replicas):
@@ -140,7 +142,7 @@ def _malformed(replicas: Sequence[int]) -> str | None:
     return None
 
 
-def _not_live(context: ControllerContext, assignment: ReplicaAssignment) -> str | None:
+def _offline_brokers_error(context: ControllerContext, assignment: ReplicaAssignment) -> str | None:
     live = [b for b in context.broker_ids if b not in context.shutting_down]
     if set(assignment.adding) <= set(live):
         return None

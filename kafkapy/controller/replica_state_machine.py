@@ -97,7 +97,7 @@ class ReplicaStateMachine:
             state = self._context.leadership.get(partition)
             if state is not None and state.leader == broker_id:
                 reason = "it is being requested to become leader"
-                self._failed(broker_id, partition, ReplicaState.NEW, reason)
+                self._log_failed(broker_id, partition, ReplicaState.NEW, reason)
                 continue
             if state is not None:
                 batch.add_leader_and_isr([broker_id], partition, state, is_new=True)
@@ -113,8 +113,8 @@ class ReplicaStateMachine:
             if before is ReplicaState.NEW:
                 assignment = context.assignment(partition)
                 if broker_id not in assignment.replicas:
-                    grown = assignment._replace(replicas=(*assignment.replicas, broker_id))
-                    context.set_assignment(partition, grown)
+                    new_assignment = assignment._replace(replicas=(*assignment.replicas, broker_id))
+                    context.set_assignment(partition, new_assignment)
             elif state is not None:
                 batch.add_leader_and_isr([broker_id], partition, state)
             self._mark(broker_id, partition, ReplicaState.ONLINE)
@@ -150,27 +150,27 @@ class ReplicaStateMachine:
         remaining = list(partitions)
         while remaining:
             current = await self._store.topics.states(remaining)
-            shrunk: dict[TopicPartition, LeaderAndIsr] = {}
+            new_states: dict[TopicPartition, LeaderAndIsr] = {}
             for partition in remaining:
                 state = current.get(partition)
                 if state is None:
                     reason = "its state is not in ZooKeeper"
-                    self._failed(broker_id, partition, ReplicaState.OFFLINE, reason)
+                    self._log_failed(broker_id, partition, ReplicaState.OFFLINE, reason)
                 elif broker_id in state.isr:
-                    shrunk[partition] = self._shrunk(broker_id, state)
+                    new_states[partition] = self._state_without_member(broker_id, state)
                 else:
                     results[partition] = state
-            writes = await self._store.topics.update_states(shrunk, context.fence)
+            writes = await self._store.topics.update_states(new_states, context.fence)
             for partition, state in writes.written.items():
                 results[partition] = state
                 self._log().removed_from_isr(broker_id, partition, state)
             for partition, error in writes.failed.items():
-                self._failed(broker_id, partition, ReplicaState.OFFLINE, str(error))
+                self._log_failed(broker_id, partition, ReplicaState.OFFLINE, str(error))
             remaining = writes.retry
         context.leadership.update(results)
         return dict(sorted(results.items()))
 
-    def _shrunk(self, broker_id: int, state: LeaderAndIsr) -> LeaderAndIsr:
+    def _state_without_member(self, broker_id: int, state: LeaderAndIsr) -> LeaderAndIsr:
         """The state without this member, and without all members whose brokers are not live.
 
         Kafka writes one state per broker. If its controller stops between two writes, the next one
@@ -180,10 +180,10 @@ class ReplicaStateMachine:
         live = self._context.live_brokers
         others = tuple(replica for replica in state.isr if replica != broker_id)
         isr = tuple(replica for replica in others if replica in live) or others or state.isr
-        leads = state.leader != broker_id and state.leader in isr and state.leader in live
+        keeps_leader = state.leader != broker_id and state.leader in isr and state.leader in live
         return replace(
             state,
-            leader=state.leader if leads else NO_LEADER,
+            leader=state.leader if keeps_leader else NO_LEADER,
             isr=isr,
             leader_epoch=state.leader_epoch + 1,
             controller_epoch=self._context.epoch,
@@ -194,13 +194,15 @@ class ReplicaStateMachine:
         for partition in partitions:
             self._mark(broker_id, partition, ReplicaState.NON_EXISTENT)
             del context.replica_states[PartitionReplica(partition, broker_id)]
-            context.set_assignment(partition, context.assignment(partition).without(broker_id))
+            context.set_assignment(
+                partition, context.assignment(partition).without_replica(broker_id)
+            )
 
     def _is_valid(self, replica: PartitionReplica, target: ReplicaState) -> bool:
         state = self._context.replica_states.setdefault(replica, ReplicaState.NON_EXISTENT)
         if state in VALID_PREVIOUS_STATES[target]:
             return True
-        self._failed(replica.replica, replica.topic_partition, target, "illegal transition")
+        self._log_failed(replica.replica, replica.topic_partition, target, "illegal transition")
         return False
 
     def _mark(self, broker_id: int, partition: TopicPartition, target: ReplicaState) -> None:
@@ -209,7 +211,7 @@ class ReplicaStateMachine:
         self._log().replica_changed(broker_id, partition, before, target)
         self._context.replica_states[replica] = target
 
-    def _failed(
+    def _log_failed(
         self, broker_id: int, partition: TopicPartition, target: ReplicaState, reason: str
     ) -> None:
         before = self._context.replica_states[PartitionReplica(partition, broker_id)]

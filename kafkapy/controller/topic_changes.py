@@ -61,7 +61,7 @@ async def on_partition_modification(parts: ControllerParts, topic: str) -> None:
     if found is None or not context.has_topic(topic):
         return
     if context.is_queued_for_deletion(topic):
-        await _undo_growth(parts, found)
+        await _undo_new_partitions(parts, found)
         return
     await on_new_partitions(parts, context.add_topic(found))
 
@@ -92,17 +92,17 @@ async def on_topic_deletion_change(parts: ControllerParts, random: Random) -> No
         # A topic may be so new that its own event still waits. Kafka drops the request then.
         await on_topic_change(parts, random)
     known = [topic for topic in requested if context.has_topic(topic)]
-    useless = [topic for topic in requested if topic not in known]
+    ignored = [topic for topic in requested if topic not in known]
     if not parts.config.delete_topic_enable:
-        known, useless = [], requested
-    if useless:
-        _log.warning("Ignoring request to delete topics %s", ",".join(useless))
-        await parts.store.requests.remove_topic_deletions(useless, context.fence)
+        known, ignored = [], requested
+    if ignored:
+        _log.warning("Ignoring request to delete topics %s", ",".join(ignored))
+        await parts.store.requests.remove_topic_deletions(ignored, context.fence)
     new = [topic for topic in known if not context.is_queued_for_deletion(topic)]
     if new:
         context.topics_to_delete.update(new)
-        moving = [topic for topic in new if context.is_being_reassigned(topic)]
-        parts.deletion.halt(moving, "topic reassignment in progress")
+        reassigning = [topic for topic in new if context.is_being_reassigned(topic)]
+        parts.deletion.halt(reassigning, "topic reassignment in progress")
         await parts.deletion.enqueue(new)
 
 
@@ -138,10 +138,10 @@ def _deletions(command: StopReplicaCommand) -> list[TopicPartition]:
     return [TopicPartition(row.topic, row.partition) for row in command.partitions if row.delete]
 
 
-async def _undo_growth(parts: ControllerParts, found: TopicDescription) -> None:
+async def _undo_new_partitions(parts: ControllerParts, found: TopicDescription) -> None:
     context = parts.context
     known = context.describe_topic(found.topic)
     if set(found.assignment) <= set(known.assignment):
         return
-    _log.error("Topic %s is being deleted: its new partitions are taken back", found.topic)
+    _log.error("Topic %s is being deleted: its new partitions are removed", found.topic)
     await parts.store.topics.update_as_controller(known, context.fence)

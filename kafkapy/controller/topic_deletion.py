@@ -91,9 +91,9 @@ class TopicDeletion:
 
     async def complete_replicas(self, replicas: Iterable[PartitionReplica]) -> None:
         """Note replicas that brokers deleted."""
-        done = [r for r in replicas if self._context.is_queued_for_deletion(r.topic)]
-        if done:
-            await self._replicas.handle(done, ReplicaState.DELETION_SUCCESSFUL)
+        deleted = [r for r in replicas if self._context.is_queued_for_deletion(r.topic)]
+        if deleted:
+            await self._replicas.handle(deleted, ReplicaState.DELETION_SUCCESSFUL)
             await self.advance()
 
     async def advance(self) -> None:
@@ -118,11 +118,11 @@ class TopicDeletion:
 
     async def _begin(self, topics: Sequence[str]) -> None:
         context = self._context
-        unseen = [t for t in topics if t not in context.topics_deletion_started]
-        gone = [p for topic in unseen for p in context.partitions_of(topic)]
-        await self._partitions.handle(gone, PartitionState.OFFLINE)
-        await self._partitions.handle(gone, PartitionState.NON_EXISTENT)
-        context.topics_deletion_started.update(unseen)
+        not_started = [t for t in topics if t not in context.topics_deletion_started]
+        partitions = [p for topic in not_started for p in context.partitions_of(topic)]
+        await self._partitions.handle(partitions, PartitionState.OFFLINE)
+        await self._partitions.handle(partitions, PartitionState.NON_EXISTENT)
+        context.topics_deletion_started.update(not_started)
         batch = RequestBatch(self._config.broker_id, context, self._sender)
         all_partitions = [p for topic in topics for p in context.partitions_of(topic)]
         batch.add_update_metadata(context.broker_ids, all_partitions)

@@ -14,7 +14,7 @@ from kafkapy.record.builder import RecordData
 Ticket = NewType("Ticket", int)
 """A reference to a waiting token. With it, groups need no reference to a connection."""
 
-Appended: TypeAlias = Callable[[int, ErrorCode, int], None]
+AppendCallback: TypeAlias = Callable[[int, ErrorCode, int], None]
 """Called with (now_ms, error, base offset of the batch or -1)."""
 
 
@@ -28,20 +28,26 @@ class Outbox(Generic[R]):
     ticket.
     """
 
-    __slots__ = ("_appended", "_effects", "_last_id", "_ticket_by_token", "_token_by_ticket")
+    __slots__ = (
+        "_append_callbacks",
+        "_effects",
+        "_last_id",
+        "_ticket_by_token",
+        "_token_by_ticket",
+    )
 
     def __init__(self) -> None:
         self._effects: Effects[R] = Effects()
         self._last_id = 0
         self._token_by_ticket: dict[Ticket, Token] = {}
         self._ticket_by_token: dict[Token, Ticket] = {}
-        self._appended: dict[int, Appended] = {}
+        self._append_callbacks: dict[int, AppendCallback] = {}
 
     def reply(self, token: Token, result: R) -> None:
         """Answer a request that does not wait."""
         self._effects.replies.append((token, result))
 
-    def park(self, token: Token) -> Ticket:
+    def hold(self, token: Token) -> Ticket:
         """Keep a request until its ticket is answered."""
         assert token not in self._ticket_by_token, f"token {token!r} waits already"
         ticket = Ticket(self._next_id())
@@ -56,7 +62,7 @@ class Outbox(Generic[R]):
             del self._ticket_by_token[token]
             self.reply(token, result)
 
-    def forget(self, token: Token) -> None:
+    def drop_token(self, token: Token) -> None:
         """Drop a token whose client has disconnected."""
         ticket = self._ticket_by_token.pop(token, None)
         if ticket is not None:
@@ -67,18 +73,20 @@ class Outbox(Generic[R]):
         partition: int,
         leader_epoch: int,
         records: list[RecordData],
-        appended: Appended,
+        on_append: AppendCallback,
         producer: Producer | None = None,
     ) -> None:
-        """Request an append with acks=all, in a `producer`'s transaction if given. `appended` is
+        """Request an append with acks=all, in a `producer`'s transaction if given. `on_append` is
         called with the outcome.
         """
         append_id = self._next_id()
-        self._appended[append_id] = appended
+        self._append_callbacks[append_id] = on_append
         append = Append(append_id, partition, leader_epoch, records, producer=producer)
         self._effects.appends.append(append)
 
-    def append_unwaited(self, partition: int, leader_epoch: int, records: list[RecordData]) -> None:
+    def append_without_acks(
+        self, partition: int, leader_epoch: int, records: list[RecordData]
+    ) -> None:
         """Request an append whose outcome does not matter (tombstones)."""
         append = Append(self._next_id(), partition, leader_epoch, records, required_acks=0)
         self._effects.appends.append(append)
@@ -87,12 +95,12 @@ class Outbox(Generic[R]):
         self, now_ms: int, append_id: int, error: ErrorCode, base_offset: int
     ) -> None:
         """Call the continuation of an append, if it has one."""
-        appended = self._appended.pop(append_id, None)
-        if appended is not None:
-            appended(now_ms, error, base_offset)
+        on_append = self._append_callbacks.pop(append_id, None)
+        if on_append is not None:
+            on_append(now_ms, error, base_offset)
 
     @property
-    def waiting(self) -> int:
+    def num_waiting(self) -> int:
         """The number of waiting requests."""
         return len(self._token_by_ticket)
 

@@ -29,27 +29,27 @@ def replayed_records(
         ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
     """
     for position, header in iter_headers(records):
-        read = 0
-        bad: ApiError | None = None
+        num_read = 0
+        first_error: ApiError | None = None
 
         def skipped(error: ApiError) -> None:
-            nonlocal bad
-            bad = bad or error
+            nonlocal first_error
+            first_error = first_error or error
 
         try:
             validate_crc(records, position, header)
             for record in batch_records(records, header, position, skipped=skipped):
-                read += 1
+                num_read += 1
                 yield header, record
         except ApiError as error:
             skipped(error)
-        if bad is not None:
-            total = header.record_count if header.magic == MAGIC else read + 1
+        if first_error is not None:
+            total = header.record_count if header.magic == MAGIC else num_read + 1
             log.error(
                 "Skipped %d of the %d records in the batch at offset %d of %s: %s",
-                total - read,
+                total - num_read,
                 total,
                 header.base_offset,
                 partition,
-                bad.message,
+                first_error.message,
             )

@@ -34,7 +34,7 @@ _IMPLIED_BY: Final = {
     ),
     Operation.DESCRIBE_CONFIGS: frozenset((Operation.ALTER_CONFIGS,)),
 }
-_NOTHING: Final[frozenset[Operation]] = frozenset()
+_NO_OPERATIONS: Final[frozenset[Operation]] = frozenset()
 
 
 def parse_super_users(text: str) -> frozenset[str]:
@@ -70,13 +70,13 @@ class AclAuthorizer:
     def update(self, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> None:
         """Replace all entries of a literal name or a prefix."""
         self.version += 1
-        was_there = pattern in self.acls
-        now = frozenset(entries)
-        if now:
-            self.acls[pattern] = now
+        existed = pattern in self.acls
+        new_entries = frozenset(entries)
+        if new_entries:
+            self.acls[pattern] = new_entries
         else:
             self.acls.pop(pattern, None)
-        change = bool(now) - was_there
+        change = bool(new_entries) - existed
         if change and pattern.pattern is PatternType.PREFIXED:
             lengths = self._prefix_lengths.setdefault(pattern.kind, Counter())
             length = len(pattern.name or "")
@@ -90,20 +90,20 @@ class AclAuthorizer:
         """Whether `principal`, at the address `host`, may perform `operation` on a resource."""
         if principal in self._super_users:
             return True
-        enough = _IMPLIED_BY.get(operation, _NOTHING)
+        implying_operations = _IMPLIED_BY.get(operation, _NO_OPERATIONS)
         is_none_found, is_granted = True, False
-        for entries in self._about(kind, name):
+        for entries in self._entries_for(kind, name):
             for entry in entries:
                 is_none_found = False
                 if entry.principal not in (principal, WILDCARD_PRINCIPAL):
                     continue
                 if entry.host not in (host, WILDCARD):
                     continue
-                names_it = entry.operation in (operation, Operation.ALL)
+                matches_operation = entry.operation in (operation, Operation.ALL)
                 if entry.permission is Permission.DENY:
-                    if names_it:
+                    if matches_operation:
                         return False
-                elif names_it or entry.operation in enough:
+                elif matches_operation or entry.operation in implying_operations:
                     is_granted = True
         return is_granted or (is_none_found and self._allow_if_none_found)
 
@@ -137,7 +137,7 @@ class AclAuthorizer:
             return True
         return any(not _is_denied(each, denied) for each in found[Permission.ALLOW])
 
-    def _about(self, kind: ResourceKind, name: str) -> Iterator[Entries]:
+    def _entries_for(self, kind: ResourceKind, name: str) -> Iterator[Entries]:
         acls = self.acls
         for literal in (name, WILDCARD):
             entries = acls.get(ResourcePattern(kind, literal, PatternType.LITERAL))

@@ -77,7 +77,7 @@ class Subscription(NamedTuple):
         return all(matches(getattr(client, field)) for field, matches in self.patterns.items())
 
 
-class Requested(NamedTuple):
+class RequestedMetrics(NamedTuple):
     """The metrics that one client must push, by sorted prefixes, and the time between pushes."""
 
     metrics: tuple[str, ...]
@@ -121,14 +121,16 @@ def _pattern(text: str) -> tuple[str, Callable[[str], object]]:
         raise ConfigError(f"Illegal client matching pattern: {text}") from None
 
 
-def requested_of(client: ClientInformation, subscriptions: Iterable[Subscription]) -> Requested:
+def requested_metrics(
+    client: ClientInformation, subscriptions: Iterable[Subscription]
+) -> RequestedMetrics:
     """The union of the subscriptions that match a client."""
     matching = [each for each in subscriptions if each.matches(client)]
     metrics = {prefix for each in matching for prefix in each.metrics}
     if ALL_METRICS in metrics:
         metrics = {ALL_METRICS}
     interval_ms = min((each.interval_ms for each in matching), default=INTERVAL_MS_DEFAULT)
-    return Requested(tuple(sorted(metrics)), min(interval_ms, INTERVAL_MS_DEFAULT))
+    return RequestedMetrics(tuple(sorted(metrics)), min(interval_ms, INTERVAL_MS_DEFAULT))
 
 
 def client_metrics_entries(

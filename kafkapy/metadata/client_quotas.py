@@ -25,7 +25,7 @@ class QuotaKind(Enum):
 
 
 CONNECTION_RATE: Final = "connection_creation_rate"
-WHOLE: Final = (QuotaKind.PRODUCE, QuotaKind.FETCH)
+INTEGER_KINDS: Final = (QuotaKind.PRODUCE, QuotaKind.FETCH)
 
 
 class Default(Enum):
@@ -65,9 +65,9 @@ def limits_of(configs: Mapping[str, str]) -> dict[QuotaKind, float]:
         if text is None:
             continue
         try:
-            found[kind] = _long(text) if kind in WHOLE else float(text)
+            found[kind] = _long(text) if kind in INTEGER_KINDS else float(text)
         except ValueError:
-            raise ConfigError(f"{kind.value}={text} is no number that a quota can be") from None
+            raise ConfigError(f"{kind.value}={text} is not a valid quota") from None
     return found
 
 

@@ -20,14 +20,14 @@ BYTES_MAX: Final = 1 << 25
 SERIES_BYTES: Final = 400
 """The memory that a series counts besides its texts; about as much as Python uses."""
 _BUCKET_BYTES: Final = 80
-_PUSHES_WITHOUT: Final = 3
+_MAX_MISSED_PUSHES: Final = 3
 _LINES_AT_ONCE: Final = 1_000
 
 
 @dataclass(slots=True)
 class _Series:
     value: float | Histogram
-    seen: int
+    last_push: int
     """The number of the client's last push that contained the series."""
     size_bytes: int
 
@@ -67,24 +67,24 @@ class ClientSeries:
         client = self._clients.setdefault(client_id, _Client())
         client.pushes += 1
         for point in points:
-            self._take(client_id, client, point)
-        ended = [
+            self._add_point(client_id, client, point)
+        stale = [
             key
             for key in client.keys
-            if client.pushes - self._families[key[0]].series[client_id, key[1]].seen
-            >= _PUSHES_WITHOUT
+            if client.pushes - self._families[key[0]].series[client_id, key[1]].last_push
+            >= _MAX_MISSED_PUSHES
         ]
-        for key in ended:
-            self._end(client_id, client, key)
+        for key in stale:
+            self._remove_series(client_id, client, key)
 
-    def keep(self, client_ids: Collection[Uuid]) -> None:
+    def retain_clients(self, client_ids: Collection[Uuid]) -> None:
         """End the series of all clients except these."""
         for client_id in [each for each in self._clients if each not in client_ids]:
             client = self._clients.pop(client_id)
             for key in list(client.keys):
-                self._end(client_id, client, key)
+                self._remove_series(client_id, client, key)
 
-    def _take(self, client_id: Uuid, client: _Client, point: Point) -> None:
+    def _add_point(self, client_id: Uuid, client: _Client, point: Point) -> None:
         family = self._families.get(point.name)
         if family is not None and family.kind != point.kind:
             family.kind = "untyped"  # so that no client decides for the others
@@ -101,14 +101,14 @@ class ClientSeries:
         self.size_bytes += more_bytes
         if series is not None:
             series.value = _sum(series.value, point.value) if point.is_delta else point.value
-            series.seen = client.pushes
+            series.last_push = client.pushes
             series.size_bytes = size_bytes
             return
         family = self._families.setdefault(point.name, _Family(point.kind))
         family.series[client_id, point.labels] = _Series(point.value, client.pushes, size_bytes)
         client.keys[point.name, point.labels] = None
 
-    def _end(self, client_id: Uuid, client: _Client, key: tuple[str, str]) -> None:
+    def _remove_series(self, client_id: Uuid, client: _Client, key: tuple[str, str]) -> None:
         name, labels = key
         family = self._families[name]
         series = family.series.pop((client_id, labels))
@@ -126,16 +126,16 @@ class ClientSeries:
                 continue
             yield f"# TYPE {name} {family.kind}\n"
             rows = iter([(labels, each.value) for (_, labels), each in family.series.items()])
-            while few := list(islice(rows, _LINES_AT_ONCE)):
-                yield "".join(_lines(name, labels, value) for labels, value in few)
+            while batch := list(islice(rows, _LINES_AT_ONCE)):
+                yield "".join(_lines(name, labels, value) for labels, value in batch)
 
 
 def _size_bytes(point: Point) -> int:
     buckets = len(point.value.counts) if isinstance(point.value, Histogram) else 0
     # A character that is not ASCII takes up to four bytes, and so do all others of its text.
-    letters = len(point.name) + len(point.labels)
+    chars = len(point.name) + len(point.labels)
     width = 1 if point.labels.isascii() else 4
-    return SERIES_BYTES + letters * width + buckets * _BUCKET_BYTES
+    return SERIES_BYTES + chars * width + buckets * _BUCKET_BYTES
 
 
 def _sum(old: float | Histogram, new: float | Histogram) -> float | Histogram:

@@ -14,7 +14,7 @@ from kafkapy.common.config_def import (
     ConfigKey,
     ConfigType,
     ConfigValue,
-    Listed,
+    ListingRule,
     at_least,
 )
 from kafkapy.common.errors import ConfigError
@@ -73,7 +73,7 @@ _LISTENER: Final = frozenset(
     }
 )
 # The configs that define the listeners.
-LISTENER_SETS: Final = frozenset(
+LISTENER_DEFINITIONS: Final = frozenset(
     {"listeners", "advertised.listeners", "listener.security.protocol.map"}
 )
 _CLUSTER_LISTENER: Final = frozenset(
@@ -93,7 +93,7 @@ _LOG: Final = frozenset(
     for key in TOPIC_CONFIGS.keys.values()
     if key.synonyms and key.name != "message.format.version"
 )
-_OTHERS: Final = frozenset(
+_OTHER_KEYS: Final = frozenset(
     {
         "log.cleaner.threads",
         "log.cleaner.dedupe.buffer.size",
@@ -125,10 +125,10 @@ _QUOTA_CONFIGS: Final = ConfigDef(
 QUOTAS: Final = frozenset(_QUOTA_CONFIGS.keys)
 
 PER_BROKER: Final = _SECURITY | _LISTENER
-_OF_NEW_LISTENERS: Final = PER_BROKER - LISTENER_SETS - TLS_STORES
-_ALL_OF_LISTENERS: Final = PER_BROKER | _CLUSTER_LISTENER
+_NEW_LISTENER_KEYS: Final = PER_BROKER - LISTENER_DEFINITIONS - TLS_STORES
+_ALL_LISTENER_KEYS: Final = PER_BROKER | _CLUSTER_LISTENER
 ALL_DYNAMIC: Final = (
-    _SECURITY | _LISTENER | _CLUSTER_LISTENER | THREAD_COUNTS | _LOG | _OTHERS | QUOTAS
+    _SECURITY | _LISTENER | _CLUSTER_LISTENER | THREAD_COUNTS | _LOG | _OTHER_KEYS | QUOTAS
 )
 
 
@@ -138,7 +138,7 @@ def base_name(name: str) -> str:
     return match.group(1) if match else name
 
 
-def of_listeners_at_start(configs: Mapping[str, str], *, stores: bool) -> dict[str, str]:
+def listener_configs_at_start(configs: Mapping[str, str], *, stores: bool) -> dict[str, str]:
     """A broker's own configs that define its listeners at start, and their security; with their TLS
     stores, or without."""
     return {
@@ -180,7 +180,7 @@ def validate_dynamic_configs(
         )
 
 
-def fixed_of_listeners(
+def restart_only_keys(
     listeners: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]
 ) -> dict[str, list[str]]:
     """The changed keys of each of these listeners that take effect only at a restart: all except
@@ -195,20 +195,20 @@ def fixed_of_listeners(
     for listener in listeners:
         prefix = f"listener.name.{listener.lower()}."
         keys = [key for key in changed if key.startswith(prefix)]
-        fixed = [key for key in keys if base_name(key) not in TLS_STORES | _CLUSTER_LISTENER]
-        if fixed and not _ALL_OF_LISTENERS.isdisjoint(changed):
+        restart_only = [key for key in keys if base_name(key) not in TLS_STORES | _CLUSTER_LISTENER]
+        if restart_only and not _ALL_LISTENER_KEYS.isdisjoint(changed):
             raise ConfigError(
                 f"Configs cannot be updated dynamically for existing listener {listener}, restart"
-                f" broker or create a new listener for update: {', '.join(fixed)}"
+                f" broker or create a new listener for update: {', '.join(restart_only)}"
             )
-        if fixed:
-            found[listener] = fixed
+        if restart_only:
+            found[listener] = restart_only
     return found
 
 
-def of_new_listeners(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def keys_for_new_listeners(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """The changed configs of all listeners that served listeners do not adopt."""
-    return [key for key in _changed(before, after) if key in _OF_NEW_LISTENERS]
+    return [key for key in _changed(before, after) if key in _NEW_LISTENER_KEYS]
 
 
 def check_values_of_listeners(
@@ -227,10 +227,10 @@ def check_values_of_listeners(
         if key not in after or not key.startswith(prefixes):
             continue
         base = base_name(key)
-        behind = base if base in definitions.keys else base.partition(".")[2]
-        known = definitions.keys.get(behind)
-        if known is not None and known.listed is not Listed.AS_PLUG_INS:
-            definitions.parse(behind, after[key])
+        config_name = base if base in definitions.keys else base.partition(".")[2]
+        known = definitions.keys.get(config_name)
+        if known is not None and known.listed is not ListingRule.IF_SET_AS_PLUGIN:
+            definitions.parse(config_name, after[key])
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -260,20 +260,20 @@ def _check_value(
     if base not in definitions.keys or base not in ALL_DYNAMIC:
         return
     value = definitions.parse(base, text)
-    now = current.get(base)
-    if base in THREAD_COUNTS and isinstance(value, int) and isinstance(now, int):
-        _check_thread_count(name, value, now)
+    current_count = current.get(base)
+    if base in THREAD_COUNTS and isinstance(value, int) and isinstance(current_count, int):
+        _check_thread_count(name, value, current_count)
 
 
-def _check_thread_count(name: str, value: int, now: int) -> None:
+def _check_thread_count(name: str, value: int, current_count: int) -> None:
     """Refuse thread counts below half or above double the current one (`DynamicThreadPool`)."""
     problem = None
     if value <= 0:
         problem = "value should be at least 1"
-    elif value < now // 2:
-        problem = f"value should be at least half the current value {now}"
-    elif value > now * 2:
-        problem = f"value should not be greater than double the current value {now}"
+    elif value < current_count // 2:
+        problem = f"value should be at least half the current value {current_count}"
+    elif value > current_count * 2:
+        problem = f"value should not be greater than double the current value {current_count}"
     if problem:
         raise ConfigError(
             f"Dynamic thread count update validation failed for {name}={value}, {problem}"

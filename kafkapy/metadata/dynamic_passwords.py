@@ -12,7 +12,7 @@ from kafkapy.security.password_encoder import (
     OLD_SECRET,
     SECRET,
     RandomBytes,
-    encoded,
+    encode_configs,
     is_password,
     password_encoder,
 )
@@ -37,7 +37,7 @@ class DynamicPasswords:
             ConfigError: names the property of `password.encoder.*` and what is wrong with it.
         """
         self._encoder = password_encoder(properties)
-        self._former = password_encoder(properties, OLD_SECRET)
+        self._old_encoder = password_encoder(properties, OLD_SECRET)
         self._random_bytes = random_bytes
 
     @property
@@ -52,7 +52,7 @@ class DynamicPasswords:
             ConfigError: the configs have passwords, but the secret or `cryptography` is missing.
         """
         if self._encoder is not None:
-            return encoded(configs, self._encoder, self._random_bytes)
+            return encode_configs(configs, self._encoder, self._random_bytes)
         for name in filter(is_password, configs):
             raise ConfigError(f"Password encoder secret not configured: cannot store {name}")
         return dict(configs)
@@ -78,19 +78,19 @@ class DynamicPasswords:
             raise ConfigError(f"{SECRET} is not set")
         return self._encoder.decode(value)
 
-    def encoded_anew(self, stored: Mapping[str, str]) -> dict[str, str] | None:
+    def reencoded(self, stored: Mapping[str, str]) -> dict[str, str] | None:
         """Configs with passwords of the old secret encoded with the present one; None if no
         password is of the old secret.
 
         Raises:
             ConfigError: a password is of the old secret, and no present secret is configured.
         """
-        if self._former is None:
+        if self._old_encoder is None:
             return None
         found = {}
         for name in filter(is_password, stored):
             try:
-                found[name] = self._former.decode(stored[name])
+                found[name] = self._old_encoder.decode(stored[name])
             except ConfigError as error:  # the old secret may no longer be in use
                 logger.debug("%s is not of the old secret: %s", name, error)
         return {**stored, **self.encoded(found)} if found else None

@@ -31,7 +31,7 @@ from kafkapy.metadata.topic_config import (
     broker_value,
 )
 
-_BROKER: Final = "group"
+_BROKER_PREFIX: Final = "group"
 """The first word of the brokers' config names."""
 
 _B, _I, _S = ConfigType.BOOLEAN, ConfigType.INT, ConfigType.STRING
@@ -104,7 +104,7 @@ GROUP_CONFIGS: Final = ConfigDef(
     )
 )
 # Session timeouts must be longer than the heartbeat intervals beside them.
-_LONGER: Final = (
+_TIMEOUTS_AND_INTERVALS: Final = (
     ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"),
     ("share.session.timeout.ms", "share.heartbeat.interval.ms"),
 )
@@ -129,7 +129,7 @@ def validate_group_configs(
             raise ConfigError(f"{name} must be greater than or equal to {low_key}")
         if isinstance(value, int) and value > high:
             raise ConfigError(f"{name} must be less than or equal to {high_key}")
-    for longer, shorter in _LONGER:
+    for longer, shorter in _TIMEOUTS_AND_INTERVALS:
         if longer in parsed or shorter in parsed:
             timeout, interval = (group_value(name, configs, layers) for name in (longer, shorter))
             if isinstance(timeout, int) and isinstance(interval, int) and timeout <= interval:
@@ -162,7 +162,9 @@ def _bounds(name: str, layers: BrokerConfigLayers) -> tuple[int, int]:
 
 def _bound_keys(name: str) -> tuple[str, str]:
     kind, _, rest = name.partition(".")
-    return ".".join((_BROKER, kind, "min", rest)), ".".join((_BROKER, kind, "max", rest))
+    return ".".join((_BROKER_PREFIX, kind, "min", rest)), ".".join(
+        (_BROKER_PREFIX, kind, "max", rest)
+    )
 
 
 def _limit(key: str, layers: BrokerConfigLayers) -> int | None:
@@ -178,7 +180,7 @@ def group_value(name: str, configs: Mapping[str, str], layers: BrokerConfigLayer
     """
     if name in configs:
         return GROUP_CONFIGS.parse(name, configs[name])
-    broker_key = f"{_BROKER}.{name}"
+    broker_key = f"{_BROKER_PREFIX}.{name}"
     if broker_key in layers.definitions.keys:
         return broker_value(layers, broker_key)
     return GROUP_CONFIGS.keys[name].default
@@ -197,7 +199,7 @@ def group_config_entries(
         if names is not None and name not in names:
             continue
         text = format_value(group_value(name, configs, layers))
-        broker_key = f"{_BROKER}.{name}"
+        broker_key = f"{_BROKER_PREFIX}.{name}"
         synonyms: tuple[ConfigSynonym, ...] = (
             ConfigSynonym(name, format_value(key.default), ConfigSource.DEFAULT_CONFIG),
         )

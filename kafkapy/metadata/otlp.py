@@ -30,10 +30,10 @@ RESERVED_PREFIX: Final = "kafka_"
 """The prefix of the broker's own metrics."""
 
 _DELTA: Final = 1
-_NOT_OF_WORDS: Final = re.compile(r"[^a-zA-Z0-9:]+")
-_NOT_OF_LABELS: Final = re.compile(r"[^a-zA-Z0-9_]")
+_WORD_SEPARATORS: Final = re.compile(r"[^a-zA-Z0-9:]+")
+_INVALID_LABEL_CHARS: Final = re.compile(r"[^a-zA-Z0-9_]")
 # Prometheus refuses a whole page for one sample that has a label twice.
-_OF_THE_TEXT: Final = frozenset({"le", "__name__"})
+_RESERVED_LABELS: Final = frozenset({"le", "__name__"})
 _UNITS: Final[Mapping[str, str]] = {
     "d": "days",
     "h": "hours",
@@ -84,7 +84,7 @@ class Point(NamedTuple):
     is_delta: bool
 
 
-class Pushed(NamedTuple):
+class PushedPoints(NamedTuple):
     """The points of one push, and the number of dropped points. All points beyond `ELEMENTS_MAX` or
     `PUSH_LABEL_CHARS_MAX` count as one."""
 
@@ -92,7 +92,7 @@ class Pushed(NamedTuple):
     dropped: int
 
 
-def read_points(data: bytes, client_labels: Mapping[str, str]) -> Pushed:
+def read_points(data: bytes, client_labels: Mapping[str, str]) -> PushedPoints:
     """Read a push. `client_labels` are added to each point's.
 
     Raises:
@@ -117,15 +117,15 @@ def read_points(data: bytes, client_labels: Mapping[str, str]) -> Pushed:
                 break
         else:
             dropped += element
-    return Pushed(points, dropped + any(True for _ in elements))
+    return PushedPoints(points, dropped + any(True for _ in elements))
 
 
 def _elements(parsed: MetricsData, client_labels: Mapping[str, str]) -> Iterator[Point | int]:
     """The points, 1 for each dropped one, and 0 for each container of points."""
-    for of_resource in parsed.resource_metrics:
+    for resource_metrics in parsed.resource_metrics:
         yield 0
-        resource = _labels_of(of_resource.resource.attributes)
-        for scope in of_resource.scope_metrics:
+        resource = _labels_of(resource_metrics.resource.attributes)
+        for scope in resource_metrics.scope_metrics:
             yield 0
             for metric in scope.metrics:
                 yield 0
@@ -167,14 +167,14 @@ def _histogram(point: HistogramDataPoint) -> Histogram | None:
 
 def metric_name(name: str, unit: str, kind: str) -> str:
     """Prometheus' name of a metric; "" if no word remains."""
-    words = [word for word in _NOT_OF_WORDS.split(name[: 2 * NAME_CHARS_MAX]) if word]
+    words = [word for word in _WORD_SEPARATORS.split(name[: 2 * NAME_CHARS_MAX]) if word]
     main, _, per = unit.partition("/")
     for word in (_unit(main, _UNITS), per and f"per_{_unit(per, _PER_UNITS)}"):
         if word and word not in words:
             words.append(word)
-    last = {"counter": "total", "gauge": "ratio" if unit == "1" else ""}.get(kind, "")
-    if words and last:
-        words = [*(word for word in words if word != last), last]
+    suffix = {"counter": "total", "gauge": "ratio" if unit == "1" else ""}.get(kind, "")
+    if words and suffix:
+        words = [*(word for word in words if word != suffix), suffix]
     text = "_".join(words)
     return f"_{text}" if text[:1].isdigit() else text
 
@@ -183,7 +183,7 @@ def _unit(unit: str, names: Mapping[str, str]) -> str:
     unit = unit.strip()
     if "{" in unit:  # an annotation
         return ""
-    return "_".join(filter(None, _NOT_OF_WORDS.split(names.get(unit, unit))))
+    return "_".join(filter(None, _WORD_SEPARATORS.split(names.get(unit, unit))))
 
 
 def _labels_of(attributes: Iterable[KeyValue]) -> dict[str, str]:
@@ -200,8 +200,8 @@ def _labels_of(attributes: Iterable[KeyValue]) -> dict[str, str]:
 
 
 def _label_name(name: str) -> str:
-    text = _NOT_OF_LABELS.sub("_", name[:LABEL_CHARS_MAX])
-    return f"key_{text}" if not text or text[0].isdigit() or text in _OF_THE_TEXT else text
+    text = _INVALID_LABEL_CHARS.sub("_", name[:LABEL_CHARS_MAX])
+    return f"key_{text}" if not text or text[0].isdigit() or text in _RESERVED_LABELS else text
 
 
 def label_text(labels: Mapping[str, str]) -> str:

@@ -19,21 +19,21 @@ from kafkapy.common.ports import Random
 from kafkapy.common.uuid import Uuid
 from kafkapy.metadata.client_metrics import (
     ClientInformation,
-    Requested,
+    RequestedMetrics,
     Subscription,
     parse_subscription,
-    requested_of,
+    requested_metrics,
 )
 from kafkapy.metadata.otlp import LABEL_CHARS_MAX
 
 INSTANCES_MAX: Final = 16_384
 EXPIRY_MS_MIN: Final = 60_000
-_INTERVALS_OF_SILENCE: Final = 3
+_EXPIRY_INTERVALS: Final = 3
 _CHECK_INTERVAL_MS: Final = 10_000
 _NEVER: Final = -(1 << 62)
 _RESERVED_IDS: Final = frozenset({Uuid(bytes(16)), Uuid(bytes(15) + b"\1")})
 # After these errors, a client requests its subscriptions at once.
-_REQUEST_AGAIN: Final = (
+_RESUBSCRIBE_ERRORS: Final = (
     ErrorCode.UNKNOWN_SUBSCRIPTION_ID,
     ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
 )
@@ -55,7 +55,7 @@ class Instance:
 
     client: ClientInformation
     version: int
-    requested: Requested
+    requested_metrics: RequestedMetrics
     subscription_id: int
     last_get_ms: int = _NEVER
     last_push_ms: int = _NEVER
@@ -76,7 +76,7 @@ class ClientTelemetry:
         self._subscriptions: dict[str, Subscription] = {}
         self._version = 0
         self._next_check_ms = _NEVER
-        self._has_forgotten = False
+        self._has_removed = False
 
     def subscribe(self, name: str, configs: Mapping[str, str]) -> None:
         """Replace a subscription; without configs it ends.
@@ -102,8 +102,8 @@ class ClientTelemetry:
             instance_id = Uuid.random(self._random)
         instance = self._instance(now_ms, instance_id, client)
         latest_ms = max(instance.last_get_ms, instance.last_push_ms)
-        is_early = now_ms - latest_ms < instance.requested.interval_ms
-        if is_early and instance.last_error not in _REQUEST_AGAIN:
+        is_early = now_ms - latest_ms < instance.requested_metrics.interval_ms
+        if is_early and instance.last_error not in _RESUBSCRIBE_ERRORS:
             self._throttle(instance_id)
         instance.last_get_ms = now_ms
         instance.last_error = ErrorCode.NONE
@@ -134,10 +134,10 @@ class ClientTelemetry:
 
     def _check(self, now_ms: int, instance_id: Uuid, instance: Instance, push: Push) -> None:
         if instance.is_terminating:
-            message = f"client [{instance_id}] has said that its last push was the last one"
+            message = f"client [{instance_id}] sent a push after its terminating push"
             raise ApiError(ErrorCode.INVALID_REQUEST, message)
         # The first push after new subscriptions is early or late by chance (the client's jitter).
-        interval_ms = instance.requested.interval_ms
+        interval_ms = instance.requested_metrics.interval_ms
         is_first = instance.last_get_ms > instance.last_push_ms
         if is_first or now_ms - instance.last_push_ms >= interval_ms:
             instance.last_push_ms = now_ms
@@ -164,7 +164,7 @@ class ClientTelemetry:
         instance = self.instances.get(instance_id)
         if instance is None or instance.version != self._version:
             client = client._replace(client_instance_id=str(instance_id))
-            requested = requested_of(client, self._subscriptions.values())
+            requested = requested_metrics(client, self._subscriptions.values())
             subscription_id = _subscription_id(instance_id, requested)
             # Cut as for metrics: a name may be as long as a request, and outlives its connection.
             client = ClientInformation(*(text[:LABEL_CHARS_MAX] for text in client))
@@ -172,10 +172,10 @@ class ClientTelemetry:
             self.instances[instance_id] = instance
             if len(self.instances) > INSTANCES_MAX:
                 self.instances.popitem(last=False)
-                self._has_forgotten = True
+                self._has_removed = True
         self.instances.move_to_end(instance_id)
-        silence_ms = _INTERVALS_OF_SILENCE * instance.requested.interval_ms
-        instance.expires_ms = now_ms + max(EXPIRY_MS_MIN, silence_ms)
+        expiry_ms = _EXPIRY_INTERVALS * instance.requested_metrics.interval_ms
+        instance.expires_ms = now_ms + max(EXPIRY_MS_MIN, expiry_ms)
         return instance
 
     def expire(self, now_ms: int) -> bool:
@@ -184,15 +184,15 @@ class ClientTelemetry:
         """
         if now_ms >= self._next_check_ms:
             self._next_check_ms = now_ms + _CHECK_INTERVAL_MS
-            silent = [key for key, each in self.instances.items() if each.expires_ms <= now_ms]
-            for key in silent:
+            expired = [key for key, each in self.instances.items() if each.expires_ms <= now_ms]
+            for key in expired:
                 del self.instances[key]
-            self._has_forgotten |= bool(silent)
-        forgotten, self._has_forgotten = self._has_forgotten, False
-        return forgotten
+            self._has_removed |= bool(expired)
+        has_removed, self._has_removed = self._has_removed, False
+        return has_removed
 
 
-def _subscription_id(instance_id: Uuid, requested: Requested) -> int:
+def _subscription_id(instance_id: Uuid, requested: RequestedMetrics) -> int:
     """The id of a subscription. It differs for other metrics or another interval, and is the same
     on every broker."""
     text = f"[{', '.join(requested.metrics)}]{requested.interval_ms}"

@@ -17,7 +17,7 @@ from kafkapy.common.config_def import (
     ConfigSource,
     ConfigType,
     ConfigValue,
-    Listed,
+    ListingRule,
     format_value,
     parse_value,
 )
@@ -63,7 +63,7 @@ class BrokerConfigLayers:
     dynamic_default: Mapping[str, str] = field(default_factory=dict)
     dynamic_broker: Mapping[str, str] = field(default_factory=dict)
 
-    def given(self) -> dict[str, str]:
+    def configured(self) -> dict[str, str]:
         """Values set in any layer, the strongest layer winning."""
         return {**self.static, **self.dynamic_default, **self.dynamic_broker}
 
@@ -74,9 +74,9 @@ def broker_value(layers: BrokerConfigLayers, name: str) -> ConfigValue:
     Raises:
         ConfigError: the strongest layer holds a value that is not allowed.
     """
-    given = layers.given()
-    if name in given:
-        return layers.definitions.parse(name, given[name])
+    configured = layers.configured()
+    if name in configured:
+        return layers.definitions.parse(name, configured[name])
     return layers.definitions.keys[name].default
 
 
@@ -86,15 +86,15 @@ def topic_defaults(layers: BrokerConfigLayers) -> dict[str, ConfigValue]:
     Raises:
         ConfigError: a layer holds a value that is not allowed.
     """
-    given = layers.given()
-    return {name: _topic_default(key, given) for name, key in TOPIC_CONFIGS.keys.items()}
+    configured = layers.configured()
+    return {name: _topic_default(key, configured) for name, key in TOPIC_CONFIGS.keys.items()}
 
 
-def _topic_default(key: ConfigKey, given: Mapping[str, str]) -> ConfigValue:
+def _topic_default(key: ConfigKey, configured: Mapping[str, str]) -> ConfigValue:
     for synonym in key.synonyms:
-        if synonym not in given:
+        if synonym not in configured:
             continue
-        value = parse_value(synonym, key.type, given[synonym])
+        value = parse_value(synonym, key.type, configured[synonym])
         factor = SYNONYM_FACTOR.get(synonym)
         if factor is None or not isinstance(value, int):
             return value
@@ -136,22 +136,24 @@ def broker_config_entries(
     layers: BrokerConfigLayers, names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
     """A named broker's configs: the listed keys of the table and all given keys, sorted by name."""
-    given = layers.given()
-    listed = [n for n, key in layers.definitions.keys.items() if key.listed is Listed.ALWAYS]
-    wanted = sorted({*listed, *given})
-    return [_broker_entry(name, layers, given) for name in wanted if names is None or name in names]
+    configured = layers.configured()
+    listed = [n for n, key in layers.definitions.keys.items() if key.listed is ListingRule.ALWAYS]
+    wanted = sorted({*listed, *configured})
+    return [
+        _broker_entry(name, layers, configured) for name in wanted if names is None or name in names
+    ]
 
 
 def default_broker_config_entries(
     layers: BrokerConfigLayers, names: Collection[str] | None = None
 ) -> list[ConfigEntry]:
     """The dynamic cluster-wide broker configs (resource name "")."""
-    given = layers.dynamic_default
+    configured = layers.dynamic_default
     entries = []
-    for name in sorted(given):
+    for name in sorted(configured):
         if names is not None and name not in names:
             continue
-        entry = _broker_entry(name, layers, given)
+        entry = _broker_entry(name, layers, configured)
         synonyms = tuple(
             s for s in entry.synonyms if s.source is ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
         )
@@ -160,9 +162,11 @@ def default_broker_config_entries(
     return entries
 
 
-def _broker_entry(name: str, layers: BrokerConfigLayers, given: Mapping[str, str]) -> ConfigEntry:
+def _broker_entry(
+    name: str, layers: BrokerConfigLayers, configured: Mapping[str, str]
+) -> ConfigEntry:
     key = layers.definitions.keys.get(base_name(name))
-    if key is not None and key.listed is Listed.AS_PLUG_INS:
+    if key is not None and key.listed is ListingRule.IF_SET_AS_PLUGIN:
         key = None
     # An unknown key may be a secret, so its value is not shown.
     sensitive = name not in QUOTAS if key is None else key.sensitive
@@ -172,8 +176,10 @@ def _broker_entry(name: str, layers: BrokerConfigLayers, given: Mapping[str, str
     synonyms = _drop_until(name, _layered(group, layers, sensitive))
     if sensitive:
         value = None
-    elif name in given:
-        value = format_value(parse_value(name, key.type, given[name])) if key else given[name]
+    elif name in configured:
+        value = (
+            format_value(parse_value(name, key.type, configured[name])) if key else configured[name]
+        )
     else:
         value = None if key is None or name in _NO_DEFAULT else format_value(key.default)
     return ConfigEntry(
@@ -222,7 +228,7 @@ def _layered(
                 found.append(ConfigSynonym(name, value, source))
     for name in group:
         key = layers.definitions.keys.get(name)
-        if key is not None and key.listed is Listed.AS_PLUG_INS:
+        if key is not None and key.listed is ListingRule.IF_SET_AS_PLUGIN:
             continue
         if key is not None and key.default is not None and name not in _NO_DEFAULT:
             value = None if sensitive else format_value(key.default)

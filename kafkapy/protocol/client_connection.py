@@ -38,7 +38,7 @@ class Response(NamedTuple):
 class ClientConnection:
     """Correlation ids, framing and decoding of one connection to a broker."""
 
-    __slots__ = ("_client_id", "_next_id", "_reader", "_scratch", "_waiting")
+    __slots__ = ("_client_id", "_next_id", "_pending", "_reader", "_scratch")
 
     def __init__(self, client_id: str | None, max_response_bytes: int = RESPONSE_BYTES_MAX) -> None:
         self._client_id = client_id
@@ -46,12 +46,12 @@ class ClientConnection:
         buffers = ReceiveBuffers(_SCRATCH_BYTES)
         self._scratch = buffers.scratch
         self._reader = FrameReader(max_response_bytes, buffers)
-        self._waiting: deque[tuple[int, ReadFrame]] = deque()
+        self._pending: deque[tuple[int, ReadFrame]] = deque()
 
     @property
     def pending(self) -> int:
         """The number of requests whose responses have not arrived."""
-        return len(self._waiting)
+        return len(self._pending)
 
     def send(
         self, message: Message, version: int, *, expect_response: bool = True
@@ -65,7 +65,7 @@ class ClientConnection:
         self._next_id = 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
         if expect_response:
             read = partial(_decode, response_class(message.API_KEY), version)
-            self._waiting.append((correlation_id, read))
+            self._pending.append((correlation_id, read))
         return correlation_id, frame
 
     def send_frame(self, make: MakeFrame, read: ReadFrame) -> bytes:
@@ -73,7 +73,7 @@ class ClientConnection:
         correlation_id = self._next_id
         frame = make(correlation_id)
         self._next_id = 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
-        self._waiting.append((correlation_id, read))
+        self._pending.append((correlation_id, read))
         return frame
 
     def get_buffer(self) -> memoryview:
@@ -91,14 +91,14 @@ class ClientConnection:
         return [self._response(frame) for frame in self._reader.bytes_received(n)]
 
     def _response(self, frame: memoryview) -> Response:
-        if not self._waiting:
+        if not self._pending:
             raise ProtocolViolation(f"a response of {len(frame)} bytes to no request")
-        expected_id, read = self._waiting.popleft()
+        expected_id, read = self._pending.popleft()
         correlation_id = int.from_bytes(frame[:4], "big", signed=True)
         if correlation_id != expected_id:
             raise ProtocolViolation(f"correlation id {correlation_id} instead of {expected_id}")
-        lasting = bytes(frame) if frame.obj is self._scratch else frame
-        return Response(correlation_id, read(memoryview(lasting)))
+        kept_frame = bytes(frame) if frame.obj is self._scratch else frame
+        return Response(correlation_id, read(memoryview(kept_frame)))
 
 
 def _decode(cls: type[Message], version: int, frame: memoryview) -> Message:

@@ -11,7 +11,7 @@ _FIRST_VERSION: Final = 3
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def names_software(request: ApiVersionsRequest, version: int) -> bool:
+def has_valid_software_name(request: ApiVersionsRequest, version: int) -> bool:
     """Whether a request is answered with versions (`ApiVersionsRequest.isValid`). Otherwise it is
     refused, and some clients retry with an older version.
     """

@@ -39,7 +39,7 @@ needs half of it."""
 # The memory of a value in CPython, with the slot or list entry that holds it.
 _STRUCT_BYTES: Final = 56
 _NUMBER_BYTES: Final = 40
-_ANSWER_BYTES: Final = 128  # of the response row of an element
+_RESPONSE_ROW_BYTES: Final = 128  # of the response row of an element
 _SMALL_NUMBER_BYTES: Final = 8
 _OBJECT_BYTES: Final = 64  # str, bytes, list, Uuid
 _TAG_BYTES: Final = 64  # unknown tagged fields are not kept, but take as long to skip
@@ -93,11 +93,11 @@ class _DecoderWriter:
         if not self.views:
             source.line("buf = buf.tobytes()")
         source.open("try:")
-        made = self.struct(self.cls)
+        variable = self.struct(self.cls)
         self.flush()
         if self.sliced:
             source.line("yield 0")
-        source.line(f"return {made}, p")
+        source.line(f"return {variable}, p")
         source.close()
         source.open("except wrong as error:")
         source.line(f"{self.refusal('{error}')} from error")
@@ -106,10 +106,10 @@ class _DecoderWriter:
     def struct(self, cls: type[Struct]) -> str:
         """Write one struct and return the variable that holds it."""
         source, tagged = self.source, []
-        made = source.name("o")
-        source.line(f"{made} = new({source.value('C', cls)})")
+        variable = source.name("o")
+        source.line(f"{variable} = new({source.value('C', cls)})")
         for field in cls.FIELDS:
-            target = f"{made}.{field.name}"
+            target = f"{variable}.{field.name}"
             if self.version not in field.versions:
                 self.unset(field, target)
             elif field.tag is not None:
@@ -119,7 +119,7 @@ class _DecoderWriter:
                 self.field(field, target)
         if self.flexible:
             self.tagged_fields(tagged)
-        return made
+        return variable
 
     def unset(self, field: Field, target: str) -> None:
         """Write the default of a field that is absent from the wire, or may be."""
@@ -201,8 +201,8 @@ class _DecoderWriter:
             f"{{{count}}} elements of {self.label(target)}",
         )
         # A number is a partition, which has a response row, or a broker.
-        has_answers = not isinstance(item, Kind) or "partition" in self.label(target)
-        memory_bytes = memory_of(item, self.version, has_answers=has_answers)
+        has_response_rows = not isinstance(item, Kind) or "partition" in self.label(target)
+        memory_bytes = memory_of(item, self.version, has_response_rows=has_response_rows)
         source.line(f"room -= {count} * {memory_bytes}")
         self.refuse_large()
         if isinstance(item, Kind) and item.code and item is not UUID:
@@ -240,9 +240,9 @@ class _DecoderWriter:
         self.flush()
         source.line(f"if {mark} < 0: {target} = None")
         source.open("else:")
-        made = self.struct(item)
+        variable = self.struct(item)
         self.flush()
-        source.line(f"{target} = {made}")
+        source.line(f"{target} = {variable}")
         source.close()
 
     def tagged_fields(self, known: list[tuple[Field, str]]) -> None:
@@ -332,12 +332,12 @@ class _DecoderWriter:
         return target.partition(".")[2] or "an array"
 
 
-def memory_of(item: Kind[Any] | type[Struct], version: int, *, has_answers: bool) -> int:
+def memory_of(item: Kind[Any] | type[Struct], version: int, *, has_response_rows: bool) -> int:
     """The bytes of memory that one array element takes, without the bytes of its strings; with
-    `has_answers`, also those of its response row."""
+    `has_response_rows`, also those of its response row."""
     if isinstance(item, Kind) and item.code and item.code in "b?":
         return _SMALL_NUMBER_BYTES
-    return _ANSWER_BYTES * has_answers + _memory_of(item, version)
+    return _RESPONSE_ROW_BYTES * has_response_rows + _memory_of(item, version)
 
 
 def _memory_of(item: Kind[Any] | type[Struct], version: int) -> int:

@@ -72,15 +72,15 @@ class _EncoderWriter:
             source.line("yield 0")
         return source.function("encode", f"<encode {cls.__name__} v{self.version}>")
 
-    def struct(self, cls: type[Struct], made: str) -> None:
-        """Write one struct that the variable or expression `made` holds."""
+    def struct(self, cls: type[Struct], owner: str) -> None:
+        """Write one struct that the variable or expression `owner` holds."""
         present = [field for field in cls.FIELDS if self.version in field.versions]
         for field in present:
             if field.tag is None:
-                self.field(field, f"{made}.{field.name}")
+                self.field(field, f"{owner}.{field.name}")
         if self.flexible:
             known = [field for field in present if field.tag is not None]
-            self.tagged_fields(sorted(known, key=lambda field: field.tag or 0), made)
+            self.tagged_fields(sorted(known, key=lambda field: field.tag or 0), owner)
 
     def field(self, field: Field, value: str) -> None:
         """Write one field."""
@@ -182,7 +182,7 @@ class _EncoderWriter:
         self.flush()
         source.close()
 
-    def tagged_fields(self, known: list[Field], made: str) -> None:
+    def tagged_fields(self, known: list[Field], owner: str) -> None:
         """Write the section that ends a flexible struct: fields that are not at their default."""
         source = self.source
         if not known:
@@ -193,7 +193,7 @@ class _EncoderWriter:
         source.line(f"{fields} = []")
         for field in known:
             held, default = source.name("v"), source.value("D", field.default)
-            source.line(f"{held} = {made}.{field.name}")
+            source.line(f"{held} = {owner}.{field.name}")
             source.open(f"if {held} is not {default} and {held} != {default}:")
             source.line(f"{inner} = []")
             self.out = inner

@@ -53,9 +53,9 @@ class ReceiveBuffers:
         whole = -(-new_size // OWN_BUFFER_BYTES_MIN) * OWN_BUFFER_BYTES_MIN
         return memoryview(bytearray(whole))[:new_size]
 
-    def give_back(self, taken: memoryview) -> None:
+    def give_back(self, view: memoryview) -> None:
         """Make a taken buffer a spare one. It is used again after its last frame is dropped."""
-        buffer = taken.obj
+        buffer = view.obj
         assert isinstance(buffer, bytearray)
         if len(buffer) > SPARE_BYTES_MAX:
             return
@@ -140,13 +140,15 @@ class FrameReader:
 
     def _keep(self, buffer: memoryview, start: int, end: int, missing: int) -> None:
         """Keep the incomplete frame in `buffer[start:end]`."""
-        kept = end - start
-        self._filled = kept
+        kept_bytes = end - start
+        self._filled = kept_bytes
         if start > 0 or end == len(buffer) or self._own is None:
             # Another buffer, since this one may hold frames that are being returned.
-            size = max(OWN_BUFFER_BYTES_MIN, kept + missing)
-            own = self._buffers.take(size, max(OWN_BUFFER_BYTES_MIN, kept + min(kept, missing)))
-            own[:kept] = buffer[start:end]
+            size = max(OWN_BUFFER_BYTES_MIN, kept_bytes + missing)
+            own = self._buffers.take(
+                size, max(OWN_BUFFER_BYTES_MIN, kept_bytes + min(kept_bytes, missing))
+            )
+            own[:kept_bytes] = buffer[start:end]
             self._set_own(own)
 
     def _set_own(self, own: memoryview | None) -> None:

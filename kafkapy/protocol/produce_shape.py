@@ -56,8 +56,20 @@ class ProduceShape:
     """The shape of requests with one topic and one partition that differ only in correlation id,
     index and records."""
 
-    __slots__ = ("_at", "_end", "_head", "_is_flexible", "_prefix", "_response", "_tail", "acks",
-                 "timeout_ms", "topic", "topic_id", "version")  # fmt: skip
+    __slots__ = (
+        "_end",
+        "_head",
+        "_index_at",
+        "_is_flexible",
+        "_prefix",
+        "_response",
+        "_tail",
+        "acks",
+        "timeout_ms",
+        "topic",
+        "topic_id",
+        "version",
+    )  # fmt: skip
 
     def __init__(self, header: RequestHeader, request: ProduceRequest) -> None:
         """Take the shape of `request`, which must have one topic and one partition; `of` checks
@@ -86,7 +98,7 @@ class ProduceShape:
         # After the index: an i32 of 0, or a compact length of 1 byte and three empty tag sections.
         frame = encode_request(bare, version, 0, header.client_id)[4:]
         self._prefix = frame[_PREFIX_AT : -_INDEX_SIZE - 4]
-        self._at = _PREFIX_AT + len(self._prefix)
+        self._index_at = _PREFIX_AT + len(self._prefix)
         self._prepare_response(version, topic.topic_id)
 
     def _prepare_response(self, version: int, topic_id: Uuid) -> None:
@@ -98,13 +110,13 @@ class ProduceShape:
             log_append_time_ms=log_append_time,
             log_start_offset=log_start_offset,
         )
-        answer = ProduceResponse(
+        response = ProduceResponse(
             responses=[
                 TopicProduceResponse(name=self.topic, topic_id=topic_id, partition_responses=[row])
             ],
             throttle_time_ms=_THROTTLE_TIME_MARK,
         )
-        whole = b"".join(encode_response(answer, ApiKey.PRODUCE, version, 0))
+        whole = b"".join(encode_response(response, ApiKey.PRODUCE, version, 0))
         self._head, _, rest = whole[_SIZE_AND_CORRELATION:].partition(_ROW.pack(*_MARKS))
         self._tail, _, self._end = rest.partition(_THROTTLE_TIME.pack(_THROTTLE_TIME_MARK))
         head, tail, end = len(self._head), len(self._tail), len(self._end)
@@ -124,7 +136,7 @@ class ProduceShape:
 
     def match(self, frame: memoryview) -> tuple[int, int, memoryview] | None:
         """(correlation id, partition, records) of a frame of this shape, None for any other."""
-        at = self._at
+        at = self._index_at
         if frame[_PREFIX_AT:at] != self._prefix:
             return None
         key, version, correlation_id = _KEY_VERSION_CORRELATION.unpack_from(frame)
@@ -141,10 +153,10 @@ class ProduceShape:
     def _match_flexible(
         self, frame: memoryview, correlation_id: int
     ) -> tuple[int, int, memoryview] | None:
-        at, end = self._at + _INDEX_SIZE, len(frame) - 3
+        at, end = self._index_at + _INDEX_SIZE, len(frame) - 3
         if end <= at or frame[end:] != _NO_TAGS:
             return None
-        (index,) = _INDEX.unpack_from(frame, self._at)
+        (index,) = _INDEX.unpack_from(frame, self._index_at)
         records = compact_bytes(frame, at, end)
         return None if records is None else (correlation_id, index, records)
 

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.client_software import names_software
+from kafkapy.protocol.client_software import has_valid_software_name
 from kafkapy.protocol.compile import decoder
 from kafkapy.protocol.headers import RequestHeader, decode_request_header, encode_response
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
@@ -142,15 +142,17 @@ class SaslAuthenticator:
         assert self.state not in (SaslState.COMPLETE, SaslState.FAILED), self.state
         try:
             if self.state is SaslState.AUTHENTICATE:
-                return SaslStep(self._request(frame) if self._has_headers else self._raw(frame))
+                return SaslStep(
+                    self._token_request(frame) if self._has_headers else self._raw_token(frame)
+                )
             if self.state is SaslState.REAUTH_BAD_MECHANISM:
-                raise _Fault(self._bad_mechanism())
-            return self._handshake_or_versions(frame)
+                raise _Fault(self._bad_mechanism_message())
+            return self._handshake_or_versions_request(frame)
         except _Fault as fault:
-            self._happened(SaslEvent.REFUSAL)
+            self._transition(SaslEvent.REFUSAL)
             return SaslStep(fault.reply, str(fault))
 
-    def _happened(self, event: SaslEvent) -> None:
+    def _transition(self, event: SaslEvent) -> None:
         after = TRANSITIONS.get((self.state, event))
         if after is None:
             raise _Fault(f"Unexpected {event.name} during SASL state {self.state.name}")
@@ -158,14 +160,14 @@ class SaslAuthenticator:
 
     # before the tokens
 
-    def _handshake_or_versions(self, frame: memoryview) -> SaslStep | None:
+    def _handshake_or_versions_request(self, frame: memoryview) -> SaslStep | None:
         header, body = decode_request_header(frame)
         if header.api_key == ApiKey.API_VERSIONS:
-            gets_versions = _gets_versions(header, frame, body)
-            self._happened(SaslEvent.VERSIONS if gets_versions else SaslEvent.UNKNOWN_VERSIONS)
+            is_served = _has_served_version(header, frame, body)
+            self._transition(SaslEvent.VERSIONS if is_served else SaslEvent.UNKNOWN_VERSIONS)
             return None
         if header.api_key != ApiKey.SASL_HANDSHAKE:
-            raise _Fault(_unexpected(header, "handshake"))
+            raise _Fault(_unexpected_request(header, "handshake"))
         request = _decoded(SaslHandshakeRequest, header, frame, body)
         enabled = list(self._mechanisms)
         if request.mechanism not in enabled:
@@ -178,13 +180,13 @@ class SaslAuthenticator:
         self.mechanism = request.mechanism
         self._has_headers = header.api_version >= 1
         if self._session is not None and self._session.mechanism != request.mechanism:
-            self._happened(SaslEvent.OTHER_MECHANISM)
+            self._transition(SaslEvent.OTHER_MECHANISM)
         else:
             self._server = self._mechanisms[request.mechanism].begin()
-            self._happened(SaslEvent.MECHANISM)
+            self._transition(SaslEvent.MECHANISM)
         return SaslStep(_encoded(SaslHandshakeResponse(mechanisms=enabled), header))
 
-    def _bad_mechanism(self) -> str:
+    def _bad_mechanism_message(self) -> str:
         assert self._session is not None
         return (
             f"SASL mechanism '{self.mechanism}' requested by client is not supported for"
@@ -193,29 +195,29 @@ class SaslAuthenticator:
 
     # the tokens
 
-    def _raw(self, frame: memoryview) -> list[Buffer]:
+    def _raw_token(self, frame: memoryview) -> list[Buffer]:
         try:
             answer = self._evaluate(bytes(frame))
         except (Refused, RefusedSilently) as refusal:
             raise _Fault(str(refusal)) from None
         return [] if answer is None else [len(answer).to_bytes(4, "big") + answer]
 
-    def _request(self, frame: memoryview) -> list[Buffer]:
+    def _token_request(self, frame: memoryview) -> list[Buffer]:
         header, body = decode_request_header(frame)
         if header.api_key != ApiKey.SASL_AUTHENTICATE:
-            raise _Fault(_unexpected(header, "authentication"))
+            raise _Fault(_unexpected_request(header, "authentication"))
         request = _decoded(SaslAuthenticateRequest, header, frame, body)
         try:
             answer = self._evaluate(bytes(request.auth_bytes))
         except Refused as refusal:
             raise _Fault(str(refusal), _refusal(str(refusal), header)) from None
         except RefusedSilently as refusal:
-            doing = "authentication" if self._session is None else "re-authentication"
-            told = (
-                f"Authentication failed during {doing} due to invalid credentials with SASL"
+            operation = "authentication" if self._session is None else "re-authentication"
+            message = (
+                f"Authentication failed during {operation} due to invalid credentials with SASL"
                 f" mechanism {self.mechanism}"
             )
-            raise _Fault(f"{told}: {refusal}", _refusal(told, header)) from None
+            raise _Fault(f"{message}: {refusal}", _refusal(message, header)) from None
         # As in Kafka, 0 stands for a session without end, and also for one that has already ended.
         lifetime_ms = (self.login.session_lifetime_ms or 0) if self.login is not None else 0
         response = SaslAuthenticateResponse(
@@ -229,7 +231,7 @@ class SaslAuthenticator:
         answer = self._server.evaluate(token)
         username, session = self._server.username, self._session
         if username is None:
-            self._happened(SaslEvent.TOKEN)
+            self._transition(SaslEvent.TOKEN)
             return answer
         if session is not None and session.username != username:
             raise Refused(
@@ -237,7 +239,7 @@ class SaslAuthenticator:
                 f" User.{session.username}: User.{username}"
             )
         self.login = SaslLogin(username, self.mechanism, self._session_lifetime_ms())
-        self._happened(SaslEvent.LAST_TOKEN)
+        self._transition(SaslEvent.LAST_TOKEN)
         return answer
 
     def _session_lifetime_ms(self) -> int | None:
@@ -245,23 +247,23 @@ class SaslAuthenticator:
         applies to clients that cannot receive it (SaslHandshake v0), as in Kafka."""
         assert self._server is not None
         allowed_ms = self._mechanisms[self.mechanism].session_max_ms or None
-        good_for_ms = self._server.lifetime_ms
-        bounds = [bound for bound in (allowed_ms, good_for_ms) if bound is not None]
+        credentials_ms = self._server.lifetime_ms
+        bounds = [bound for bound in (allowed_ms, credentials_ms) if bound is not None]
         return min(bounds) if bounds else None
 
 
-def _gets_versions(header: RequestHeader, frame: memoryview, body: int) -> bool:
+def _has_served_version(header: RequestHeader, frame: memoryview, body: int) -> bool:
     version = header.api_version
     if not 0 <= version <= ApiVersionsRequest.MAX_VERSION:
         return False
     request, _ = decoder(ApiVersionsRequest, version)(frame, body)
-    return names_software(request, version)
+    return has_valid_software_name(request, version)
 
 
-def _unexpected(header: RequestHeader, doing: str) -> str:
+def _unexpected_request(header: RequestHeader, operation: str) -> str:
     known = header.api_key in ApiKey.__members__.values()
     name = ApiKey(header.api_key).name if known else str(header.api_key)
-    return f"Unexpected Kafka request of type {name} during SASL {doing}."
+    return f"Unexpected Kafka request of type {name} during SASL {operation}."
 
 
 def _decoded(cls: type[Message], header: RequestHeader, frame: memoryview, body: int) -> Any:

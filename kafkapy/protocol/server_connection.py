@@ -26,14 +26,16 @@ class Request(NamedTuple):
 class ServerConnection:
     """Splits received bytes into requests, and puts responses in order."""
 
-    __slots__ = ("_due", "_early", "_flushed", "_reader", "_received")
+    __slots__ = ("_due", "_due_slot", "_early_responses", "_next_slot", "_reader")
 
     def __init__(self, max_request_bytes: int, buffers: ReceiveBuffers) -> None:
         """`buffers` are shared by all connections of an event loop (see `framing`)."""
         self._reader = FrameReader(max_request_bytes, buffers)
-        self._received = 0  # requests taken: the next slot
-        self._flushed = 0  # requests answered in order: the slot whose response is due next
-        self._early: dict[int, list[Buffer] | None] = {}  # responses that wait for that one
+        self._next_slot = 0  # the number of requests taken
+        self._due_slot = 0  # the slot whose response is due next
+        self._early_responses: dict[
+            int, list[Buffer] | None
+        ] = {}  # responses that wait for that one
         self._due: list[Buffer] = []
 
     def allow(self, request_bytes_max: int) -> None:
@@ -48,7 +50,7 @@ class ServerConnection:
     @property
     def pending(self) -> int:
         """The number of requests whose responses have not been put in order yet."""
-        return self._received - self._flushed
+        return self._next_slot - self._due_slot
 
     def get_buffer(self) -> memoryview:
         """The buffer for the next received bytes. Frames that were returned before become
@@ -74,24 +76,24 @@ class ServerConnection:
 
     def take_slot(self) -> int:
         """The next place in the order of responses."""
-        slot = self._received
-        self._received = slot + 1
+        slot = self._next_slot
+        self._next_slot = slot + 1
         return slot
 
     def respond(self, slot: int, parts: list[Buffer] | None) -> None:
         """Set the response of a request, once. None sends nothing (Produce with acks=0)."""
-        assert self._flushed <= slot < self._received, (slot, self._flushed, self._received)
-        assert slot not in self._early, slot
-        if slot != self._flushed:
-            self._early[slot] = parts
+        assert self._due_slot <= slot < self._next_slot, (slot, self._due_slot, self._next_slot)
+        assert slot not in self._early_responses, slot
+        if slot != self._due_slot:
+            self._early_responses[slot] = parts
             return
         while True:
             if parts is not None:
                 self._due += parts
-            self._flushed += 1
-            if self._flushed not in self._early:
+            self._due_slot += 1
+            if self._due_slot not in self._early_responses:
                 return
-            parts = self._early.pop(self._flushed)
+            parts = self._early_responses.pop(self._due_slot)
 
     def data_to_send(self) -> list[Buffer]:
         """The bytes that are due now, in the order of the requests. They are returned once."""

@@ -52,5 +52,5 @@ class Source:
     def function(self, name: str, filename: str) -> Callable[..., Any]:
         """Compile the source and return its function `name`."""
         exec(compile("\n".join(self.lines), filename, "exec"), self.values)
-        made: Callable[..., Any] = self.values[name]
-        return made
+        function: Callable[..., Any] = self.values[name]
+        return function

@@ -22,10 +22,10 @@ def validate_crc(buf: Buffer, position: int, header: BatchHeader) -> None:
         return
     batch = memoryview(buf)[position : position + header.size]
     if crc32c(batch[ATTRIBUTES_OFFSET:]) != header.crc:
-        raise bad_crc(header, batch)
+        raise crc_error(header, batch)
 
 
-def bad_crc(header: BatchHeader, batch: Buffer) -> ApiError:
+def crc_error(header: BatchHeader, batch: Buffer) -> ApiError:
     """The error for a v2 batch whose CRC differs, in Kafka's words."""
     computed = crc32c(memoryview(batch)[ATTRIBUTES_OFFSET:])
     return ApiError(

@@ -37,8 +37,7 @@ UNKNOWN_COUNT: Final = -1  # record_count of a v0/v1 message: a wrapper has no c
 CODEC_MASK: Final = 0x07
 LOG_APPEND_TIME_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
-_MAGIC_AT: Final = 16
-_FLAGS_AT: Final = 22  # the low byte of the attributes
+_FLAGS_OFFSET: Final = 22  # the low byte of the attributes
 CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
 
@@ -242,7 +241,11 @@ _LENGTH: Final = struct.Struct(">i")
 
 def transactional_header(buf: Buffer) -> BatchHeader | None:
     """The header of one whole batch that is part of a transaction; None for other bytes."""
-    if len(buf) < HEADER.size or buf[_MAGIC_AT] != MAGIC or not buf[_FLAGS_AT] & TRANSACTIONAL_BIT:
+    if (
+        len(buf) < HEADER.size
+        or buf[MAGIC_OFFSET] != MAGIC
+        or not buf[_FLAGS_OFFSET] & TRANSACTIONAL_BIT
+    ):
         return None
     header: BatchHeader = _new(BatchHeader, _unpack(buf, 0))
     return header if header.size == len(buf) else None

@@ -15,14 +15,14 @@ RECORD_BYTES_MIN: Final = 7
 """The smallest size of a v2 record: one byte each for its length, attributes, two deltas, key,
 value and headers."""
 
-RATIO_MAX: Final = (1, 1032, 22, 255, 32768, 0, 0, 0)
+COMPRESSION_RATIO_MAX: Final = (1, 1032, 22, 255, 32768, 0, 0, 0)
 """The largest size of one compressed byte after decompression, by codec id: a deflate match of 258
 bytes in 2 bits, a snappy copy of 64 in 3 bytes, an lz4 length byte of 255, a zstd block of 128 KiB
 in 4."""
 
-ROOM_BYTES_MIN: Final = 64 << 20
-ROOM_PER_BYTE: Final = 64
-RECORD_ROOM_BYTES: Final = 32
+BUDGET_BYTES_MIN: Final = 64 << 20
+BUDGET_PER_BYTE: Final = 64
+RECORD_COST_BYTES: Final = 32
 """Each record counts as this many decompressed bytes, because to read it takes at least as long as
 to decompress them."""
 
@@ -62,7 +62,7 @@ class InvalidRecords(ApiError):
         self.record_errors = record_errors
 
 
-class Room:
+class ByteBudget:
     """The bytes to which the batches of one request may still decompress, in total.
 
     A request of 1 MB may contain hundreds of batches that decompress to 64 MB each. They would
@@ -70,30 +70,30 @@ class Room:
     short steps.
     """
 
-    __slots__ = ("_left_bytes", "pause")
+    __slots__ = ("_remaining_bytes", "pause")
 
     def __init__(self, sent_bytes: int, pause: Pause = no_pause) -> None:
         """`sent_bytes` is the size of all records of the request."""
         self.pause = pause
-        self._left_bytes = max(ROOM_BYTES_MIN, sent_bytes * ROOM_PER_BYTE)
+        self._remaining_bytes = max(BUDGET_BYTES_MIN, sent_bytes * BUDGET_PER_BYTE)
 
     def check(self) -> None:
-        """Check that the room is not used up.
+        """Check that the budget is not used up.
 
         Raises:
             ApiError: MESSAGE_TOO_LARGE if it is. Producers split a batch after this error.
         """
-        if self._left_bytes < 0:
+        if self._remaining_bytes < 0:
             raise ApiError(
                 ErrorCode.MESSAGE_TOO_LARGE, "The batches of the request unfold to too many bytes"
             )
 
     def spend(self, size: int, records: int = 0) -> None:
         """Count decompressed bytes, and records that were read one by one."""
-        self._left_bytes -= size + records * RECORD_ROOM_BYTES
+        self._remaining_bytes -= size + records * RECORD_COST_BYTES
 
 
-class TakesLong(Exception):
+class NeedsThread(Exception):
     """Another thread must prepare the batch, because it would block the event loop."""
 
     def __init__(self, rules: BatchRules, now_ms: int, produce_version: int) -> None:

@@ -137,33 +137,33 @@ def rebuild_batch(
     return assemble(rebuilt, compress(header.codec, body, level))
 
 
-def thin_batch(header: BatchHeader, index: RowIndex, kept: Sequence[int]) -> bytes:
+def keep_rows(header: BatchHeader, index: RowIndex, kept: Sequence[int]) -> bytes:
     """The v2 batch `header`, whose rows are `index`, with only the rows at the positions `kept`:
     at least one, ascending. The rows' bytes and the base timestamp do not change."""
     max_timestamp = header.max_timestamp
     if not header.is_log_append_time:
         deltas = index.timestamp_deltas
         max_timestamp = header.base_timestamp + max([deltas[i] for i in kept])
-    thinner = header._replace(max_timestamp=max_timestamp, record_count=len(kept))
-    return assemble(thinner, compress(header.codec, index.slices(kept)))
+    filtered = header._replace(max_timestamp=max_timestamp, record_count=len(kept))
+    return assemble(filtered, compress(header.codec, index.slices(kept)))
 
 
 def assemble(header: BatchHeader, payload: Buffer) -> bytes:
     """A batch of `header` and `payload` (compressed already), with its length and CRC set."""
     batch = bytearray(HEADER_SIZE + len(payload))
     batch[HEADER_SIZE:] = payload
-    _write_header(batch, header)
+    _pack_header(batch, header)
     return bytes(batch)
 
 
-def seal(batch: bytearray | memoryview, header: BatchHeader) -> BatchHeader:
+def write_header(batch: bytearray | memoryview, header: BatchHeader) -> BatchHeader:
     """Write `header` at the start of a whole batch, with the batch's present length and CRC."""
-    length, crc = _write_header(batch, header)
+    length, crc = _pack_header(batch, header)
     return header._replace(batch_length=length, crc=crc)
 
 
-def _write_header(batch: bytearray | memoryview, header: BatchHeader) -> tuple[int, int]:
-    """As `seal`. Returns the length and the CRC."""
+def _pack_header(batch: bytearray | memoryview, header: BatchHeader) -> tuple[int, int]:
+    """As `write_header`. Returns the length and the CRC."""
     length = len(batch) - LOG_OVERHEAD
     HEADER.pack_into(batch, 0, *header)
     _I32.pack_into(batch, BATCH_LENGTH_OFFSET, length)

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 def _load() -> Callable[..., int]:
     package = find_spec("crc32c")
-    where = None if package is None else package.submodule_search_locations
-    spec = PathFinder.find_spec("crc32c._crc32c", where)
+    search_path = None if package is None else package.submodule_search_locations
+    spec = PathFinder.find_spec("crc32c._crc32c", search_path)
     if spec is None or spec.loader is None:
         # Another version of the package, or none: import it, so that its error is shown.
         module: Any = importlib.import_module("crc32c")

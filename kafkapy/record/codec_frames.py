@@ -57,29 +57,29 @@ def decompress_view(
     Raises:
         ApiError: CORRUPT_MESSAGE.
     """
-    with _corrupt_beyond(codec, data, limit):
+    with _convert_errors(codec, data, limit):
         if codec is Codec.SNAPPY:
             return _decompress_snappy(data, limit)
         return _decompress_frame(_FRAMES[codec], data, limit)
 
 
-def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
-    """Decompress to the start of `room`. Returns the number of bytes written.
+def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, out: memoryview) -> int:
+    """Decompress to the start of `out`. Returns the number of bytes written.
 
     Raises:
         ApiError: CORRUPT_MESSAGE, also if the result does not fit.
     """
-    with _corrupt_beyond(codec, data, len(room)):
+    with _convert_errors(codec, data, len(out)):
         if codec is not Codec.SNAPPY:
-            return int(_FRAMES[codec].decompress_into(data, room))
+            return int(_FRAMES[codec].decompress_into(data, out))
         used = 0
         for block in _snappy_blocks(memoryview(data)):
-            used += cramjam.snappy.decompress_raw_into(block, room[used:])
+            used += cramjam.snappy.decompress_raw_into(block, out[used:])
         return used
 
 
 @contextmanager
-def _corrupt_beyond(
+def _convert_errors(
     codec: Codec, data: bytes | bytearray | memoryview, limit: int
 ) -> Iterator[None]:
     try:
@@ -97,7 +97,7 @@ _FRAMES: Final[dict[Codec, ModuleType]] = {
     Codec.ZSTD: cramjam.zstd,
 }
 _RATIO: Final = 8
-_ROOM_MAX: Final = 120 * 1024  # above this, malloc would map fresh pages each time
+_SMALL_BUFFER_BYTES_MAX: Final = 120 * 1024  # above this, malloc would map fresh pages each time
 
 
 def _decompress_frame(
@@ -105,20 +105,20 @@ def _decompress_frame(
 ) -> bytes | memoryview:
     """Decompress into a buffer that cannot grow: of a likely size first, then of the limit."""
     likely = len(data) * _RATIO
-    if likely <= min(_ROOM_MAX, limit):
-        room = bytearray(likely)
+    if likely <= min(_SMALL_BUFFER_BYTES_MAX, limit):
+        out = bytearray(likely)
         try:
-            written = module.decompress_into(data, room)
+            written = module.decompress_into(data, out)
         except cramjam.DecompressionError:
             pass  # too small, or damaged: the full buffer decides
         else:
-            return bytes(memoryview(room)[:written])
-    pages = unwritten(max(limit, 1))
+            return bytes(memoryview(out)[:written])
+    pages = anonymous_map(max(limit, 1))
     written = module.decompress_into(data, pages)
     return memoryview(pages)[:written]
 
 
-def unwritten(size: int) -> mmap.mmap:
+def anonymous_map(size: int) -> mmap.mmap:
     """An anonymous map of `size` bytes. Only pages that are written use memory."""
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 

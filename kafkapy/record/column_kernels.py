@@ -15,7 +15,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from kafkapy.record.compiled import I32S, I64, I64S, SOURCE, U8S, compiled, copy, part
+from kafkapy.record.compiled import I32S, I64, I64S, SOURCE, U8S, compiled, copy, kernel_part
 
 # Columns of a kernel's parameter `batches`: the fields of `columns._Batch`.
 _START, _SIZE, _COUNT, _BASE_OFFSET, _LAST_DELTA, _BASE_TIME, _TIME_TYPE = range(7)
@@ -25,7 +25,7 @@ _I64S2 = numba.int64[:, ::1]
 _PAIR = numba.types.UniTuple(I64, 2)
 
 
-@part
+@kernel_part
 def _varint(source: Any, position: int, end: int) -> tuple[int, int]:
     """A zigzag varint of at most 10 bytes and the position after it, or -1 if it does not fit."""
     if position < end and source[np.uint64(position)] < 0x80:  # most are one byte long
@@ -43,7 +43,7 @@ def _varint(source: Any, position: int, end: int) -> tuple[int, int]:
     return 0, -1
 
 
-@part
+@kernel_part
 def _span(source: Any, position: int, end: int) -> tuple[int, int]:
     """A length (-1 for null) and the position of its bytes; -1 if they do not fit before `end`."""
     length, position = _varint(source, position, end)
@@ -52,7 +52,7 @@ def _span(source: Any, position: int, end: int) -> tuple[int, int]:
     return length, position
 
 
-@part
+@kernel_part
 def _walk_headers(source: Any, position: int, end: int, count: int) -> int:
     """The position after `count` headers, or -1 if one is malformed."""
     for _ in range(count):
@@ -66,7 +66,7 @@ def _walk_headers(source: Any, position: int, end: int, count: int) -> int:
     return position
 
 
-@part
+@kernel_part
 def _record(source: Any, position: int, end: int) -> tuple[int, ...]:
     """The positions of the fields of the record at `position`.
 

@@ -29,7 +29,7 @@ from kafkapy.record.batch_rules import RECORD_BYTES_MIN
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
 from kafkapy.record.builder import append_record
 from kafkapy.record.codec import DECOMPRESSED_BYTES_MAX
-from kafkapy.record.codec_frames import unwritten
+from kafkapy.record.codec_frames import anonymous_map
 from kafkapy.record.column_kernels import decode_headers, decode_rows
 from kafkapy.record.compression import decompress_into
 from kafkapy.record.legacy import read_messages
@@ -53,7 +53,7 @@ class Columns(NamedTuple):
     headers: HeaderColumns | None
 
 
-class Wanted(NamedTuple):
+class ColumnSelection(NamedTuple):
     """The costly columns to decode. The other columns are always decoded."""
 
     keys: bool = True
@@ -61,7 +61,7 @@ class Wanted(NamedTuple):
     headers: bool = False
 
 
-WANTED: Final = Wanted()
+DEFAULT_SELECTION: Final = ColumnSelection()
 
 
 class _Batch(NamedTuple):
@@ -81,7 +81,7 @@ def decode_columns(
     start_offset: int,
     end_offset: int,
     *,
-    wanted: Wanted = WANTED,
+    selection: ColumnSelection = DEFAULT_SELECTION,
     aborted: Sequence[tuple[int, int]] = (),
     group_bytes: int = GROUP_BYTES,
 ) -> Iterator[Columns]:
@@ -95,22 +95,22 @@ def decode_columns(
     """
     view = memoryview(buffer)
     # The compressed batches of a group are decompressed here, one after the other.
-    room = memoryview(unwritten(group_bytes + DECOMPRESSED_BYTES_MAX))
+    scratch = memoryview(anonymous_map(group_bytes + DECOMPRESSED_BYTES_MAX))
     source: Buffer = view  # of the group
     group: list[_Batch] = []
     size = 0
     for position, header in _visible_batches(view, start_offset, end_offset, aborted):
         if size >= group_bytes:
-            yield from _decode(source, group, start_offset, end_offset, wanted)
+            yield from _decode(source, group, start_offset, end_offset, selection)
             group, size = [], 0
-        used = size if source is room else 0
-        its_source, batch = _read_batch(view, position, header, room, used)
-        if its_source is not source:
-            yield from _decode(source, group, start_offset, end_offset, wanted)
-            source, group, size = its_source, [], 0
+        used = size if source is scratch else 0
+        batch_source, batch = _read_batch(view, position, header, scratch, used)
+        if batch_source is not source:
+            yield from _decode(source, group, start_offset, end_offset, selection)
+            source, group, size = batch_source, [], 0
         group.append(batch)
         size += batch.size
-    yield from _decode(source, group, start_offset, end_offset, wanted)
+    yield from _decode(source, group, start_offset, end_offset, selection)
 
 
 def _visible_batches(
@@ -134,9 +134,9 @@ def _visible_batches(
 
 
 def _read_batch(
-    view: memoryview, position: int, header: BatchHeader, room: memoryview, used: int
+    view: memoryview, position: int, header: BatchHeader, scratch: memoryview, used: int
 ) -> tuple[Buffer, _Batch]:
-    """Check the CRC of a batch, decompress it behind the `used` bytes of `room`, and check its
+    """Check the CRC of a batch, decompress it behind the `used` bytes of `scratch`, and check its
     record count. Returns the buffer that has its records, and the batch for the kernel."""
     validate_crc(view, position, header)
     if header.magic != MAGIC:
@@ -144,8 +144,8 @@ def _read_batch(
     source, begin, end = view, position + HEADER_SIZE, position + header.size
     if header.attributes & CODEC_MASK:
         end_used = used + DECOMPRESSED_BYTES_MAX
-        size = decompress_into(header.codec, view[begin:end], room[used:end_used])
-        source, begin, end = room, used, used + size
+        size = decompress_into(header.codec, view[begin:end], scratch[used:end_used])
+        source, begin, end = scratch, used, used + size
     if not 0 < header.record_count * RECORD_BYTES_MIN <= end - begin:
         raise ApiError(
             ErrorCode.CORRUPT_MESSAGE,
@@ -178,19 +178,23 @@ def _read_legacy(view: memoryview, position: int, header: BatchHeader) -> tuple[
 
 
 def _decode(
-    source: Buffer, group: list[_Batch], start_offset: int, end_offset: int, wanted: Wanted
+    source: Buffer,
+    group: list[_Batch],
+    start_offset: int,
+    end_offset: int,
+    selection: ColumnSelection,
 ) -> Iterator[Columns]:
     """Run the kernels over the batches; nothing is yielded if no record is in range."""
     if not group:
         return
     data = np.frombuffer(source, np.uint8)
-    room = sum(batch.record_count for batch in group)
+    capacity = sum(batch.record_count for batch in group)
     data_bytes = sum(batch.size for batch in group)
-    offsets, timestamps = np.empty(room, np.int64), np.empty(room, np.int64)
-    timestamp_types = np.empty(room, np.int32)
-    keys = _empty(room, data_bytes) if wanted.keys else _empty(0, 0)
-    values = _empty(room, data_bytes) if wanted.values else _empty(0, 0)
-    headers = np.empty((room if wanted.headers else 0, 2), np.int64)
+    offsets, timestamps = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    timestamp_types = np.empty(capacity, np.int32)
+    keys = _new_column(capacity, data_bytes) if selection.keys else _new_column(0, 0)
+    values = _new_column(capacity, data_bytes) if selection.values else _new_column(0, 0)
+    headers = np.empty((capacity if selection.headers else 0, 2), np.int64)
     rows, bad = decode_rows(
         data, np.array(group, np.int64), start_offset, end_offset,
         offsets, timestamps, timestamp_types, *keys, *values, headers,
@@ -205,9 +209,9 @@ def _decode(
             offsets[:rows],
             timestamps[:rows],
             timestamp_types[:rows],
-            _cut(keys, rows) if wanted.keys else None,
-            _cut(values, rows) if wanted.values else None,
-            _headers(data, headers[:rows], data_bytes) if wanted.headers else None,
+            _first_rows(keys, rows) if selection.keys else None,
+            _first_rows(values, rows) if selection.values else None,
+            _headers(data, headers[:rows], data_bytes) if selection.headers else None,
         )
 
 
@@ -217,19 +221,19 @@ def _headers(
     offsets = np.zeros(len(headers) + 1, np.int32)
     np.cumsum(headers[:, 1], out=offsets[1:])
     count = int(offsets[-1])
-    keys, values = _empty(count, data_bytes), _empty(count, data_bytes)
+    keys, values = _new_column(count, data_bytes), _new_column(count, data_bytes)
     decode_headers(source, headers, *keys, *values)
-    return HeaderColumns(offsets, _cut(keys, count), _cut(values, count))
+    return HeaderColumns(offsets, _first_rows(keys, count), _first_rows(values, count))
 
 
-def _empty(rows: int, data_bytes: int) -> BinaryColumn:
+def _new_column(rows: int, data_bytes: int) -> BinaryColumn:
     """A column to be filled. Only the bytes that are written use memory."""
     offsets = np.empty(rows + 1, np.int32)
     offsets[0] = 0
     return BinaryColumn(offsets, np.empty(data_bytes, np.uint8), np.zeros(-(-rows // 8), np.uint8))
 
 
-def _cut(column: BinaryColumn, rows: int) -> BinaryColumn:
+def _first_rows(column: BinaryColumn, rows: int) -> BinaryColumn:
     """The first `rows` rows, which were filled."""
     offsets, data, validity = column
     return BinaryColumn(offsets[: rows + 1], data[: offsets[rows]], validity[: -(-rows // 8)])

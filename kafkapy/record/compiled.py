@@ -40,12 +40,12 @@ def compiled(signature: Any) -> Callable[[_Function], _Function]:
     return decorate
 
 
-def part(function: _Function) -> _Function:
+def kernel_part(function: _Function) -> _Function:
     """A function that only kernels call."""
     return cast(_Function, numba.njit(function))
 
 
-@part
+@kernel_part
 def copy(source: Any, begin: int, length: int, data: Any, used: Any) -> Any:
     """Append bytes to `data`. Returns the new number of bytes.
 

@@ -49,12 +49,12 @@ def decompress_view(
     return codec_frames.decompress_view(codec, data, max_bytes)
 
 
-def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, room: memoryview) -> int:
-    """Decompress to the start of `room`, which callers reuse. Returns the number of bytes written.
+def decompress_into(codec: Codec, data: bytes | bytearray | memoryview, out: memoryview) -> int:
+    """Decompress to the start of `out`, which callers reuse. Returns the number of bytes written.
 
     Raises:
         ApiError: CORRUPT_MESSAGE if `data` is of another format, is cut off, or does not fit.
     """
     from kafkapy.record import codec_frames
 
-    return codec_frames.decompress_into(codec, data, room)
+    return codec_frames.decompress_into(codec, data, out)

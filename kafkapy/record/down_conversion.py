@@ -26,7 +26,7 @@ from kafkapy.record.batch_header import (
 )
 from kafkapy.record.codec import Codec
 from kafkapy.record.compression import compress
-from kafkapy.record.legacy import spoil_lz4_header
+from kafkapy.record.legacy import with_v0_lz4_checksum
 from kafkapy.record.records import Record, batch_records
 
 OVERFLOW: Final = struct.pack(">qi", -1, 61)
@@ -115,7 +115,7 @@ def _wrapper(records: Iterator[Record], header: BatchHeader, magic: int, attribu
     codec = header.codec
     value = compress(codec, inner)
     if codec is Codec.LZ4 and magic == 0:
-        value = spoil_lz4_header(value)
+        value = with_v0_lz4_checksum(value)
     if header.is_log_append_time:
         timestamp = header.max_timestamp
     return _message(r.offset, magic, attributes | codec, timestamp, None, value)

@@ -73,7 +73,7 @@ def read_messages(
     if codec is Codec.ZSTD:
         raise ApiError(ErrorCode.INVALID_RECORD, f"Message format v{header.magic} has no zstd")
     if codec is Codec.LZ4 and header.magic == 0:
-        value = mend_lz4_header(value)
+        value = with_standard_lz4_checksum(value)
     limit = DECOMPRESSED_BYTES_MAX if max_bytes is None else max_bytes
     yield from _inner_messages(decompress_view(codec, value, limit), header)
 
@@ -98,7 +98,7 @@ def _inner_messages(data: Buffer, wrapper: BatchHeader) -> Iterator[Message]:
             or position - start < LEGACY_SIZE_MIN[magic]
             or crc32(view[start + MAGIC_OFFSET : position]) != crc
         ):
-            raise _no_inner_message(data, start, wrapper)
+            raise _inner_message_error(data, start, wrapper)
         if has_own_time:
             timestamp = _INT64.unpack_from(data, start + _TIMESTAMP_OFFSET)[0]
         key, value = _key_and_value(data, start + fields_at, position)
@@ -120,7 +120,7 @@ def _last_position(data: Buffer) -> int:
     return last
 
 
-def _no_inner_message(data: Buffer, position: int, wrapper: BatchHeader) -> ApiError:
+def _inner_message_error(data: Buffer, position: int, wrapper: BatchHeader) -> ApiError:
     """The error for an invalid message in a wrapper. Raises it if the header or the CRC is bad."""
     header = read_header(data, position)
     if header.magic == wrapper.magic and header.codec is Codec.NONE:
@@ -166,20 +166,20 @@ _LZ4_MAGIC: Final = 0x184D2204
 _CONTENT_SIZE_FLAG: Final = 0x08
 
 
-def mend_lz4_header(frame: bytes) -> bytes:
+def with_standard_lz4_checksum(frame: bytes) -> bytes:
     """An LZ4 frame from a v0 message with the header checksum that the LZ4 format requires.
 
     Clients of that time included the frame's magic in the checksum (KAFKA-3160): v0 allows both.
     """
-    return _with_checksum_from(frame, 4)
+    return _with_lz4_checksum(frame, 4)
 
 
-def spoil_lz4_header(frame: bytes) -> bytes:
+def with_v0_lz4_checksum(frame: bytes) -> bytes:
     """An LZ4 frame for a v0 message: with the header checksum of KAFKA-3160."""
-    return _with_checksum_from(frame, 0)
+    return _with_lz4_checksum(frame, 0)
 
 
-def _with_checksum_from(frame: bytes, start: int) -> bytes:
+def _with_lz4_checksum(frame: bytes, start: int) -> bytes:
     """The frame with its header checksum computed from `start` on. Other bytes do not change."""
     if len(frame) < 7 or int.from_bytes(frame[:4], "little") != _LZ4_MAGIC:
         return frame

@@ -1,18 +1,18 @@
 """Preparation of batches that takes long: they are decompressed, recompressed, read or converted.
 
-The broker's event loop calls `validation` with `briefly`, and gets `TakesLong` instead of a long
-wait. Another thread then prepares the batch (`prepare_at_length`), under the same rules, and the
-event loop appends the result (`PreparedAhead`).
+The broker's event loop calls `validation` with `fast_only`, and gets `NeedsThread` instead of a
+long wait. Another thread then prepares the batch (`prepare_fully`), under the same rules, and the
+event loop appends the result (`PreparationResult`).
 """
 
 from __future__ import annotations
 
 from kafkapy.common.errors import ApiError
-from kafkapy.record.batch_rules import BatchRules, PreparedBatch, Room, TakesLong
+from kafkapy.record.batch_rules import BatchRules, ByteBudget, NeedsThread, PreparedBatch
 from kafkapy.record.validation import prepare_client_batch
 
 
-class PreparedAhead:
+class PreparationResult:
     """The result of a preparation under some rules."""
 
     __slots__ = ("_outcome", "_rules")
@@ -27,10 +27,10 @@ class PreparedAhead:
 
         Raises:
             ApiError: as `prepare_client_batch`.
-            TakesLong: the rules have changed; the batch is kept.
+            NeedsThread: the rules have changed; the batch is kept.
         """
         if rules != self._rules:
-            raise TakesLong(rules, now_ms, produce_version)
+            raise NeedsThread(rules, now_ms, produce_version)
         outcome, self._outcome = self._outcome, None
         assert outcome is not None
         if isinstance(outcome, PreparedBatch):
@@ -41,21 +41,25 @@ class PreparedAhead:
             del outcome
 
 
-def without_frames(error: ApiError) -> ApiError:
+def without_traceback(error: ApiError) -> ApiError:
     """The error without its traceback, whose frames would keep tens of megabytes in memory until
     the garbage collector finds the reference cycle."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 
 
-def prepare_at_length(records: bytes, long: TakesLong, room: Room) -> PreparedAhead:
-    """Prepare a batch in the calling thread. `room` is that of the request."""
+def prepare_fully(records: bytes, deferred: NeedsThread, budget: ByteBudget) -> PreparationResult:
+    """Prepare a batch in the calling thread. `budget` is that of the request."""
     outcome: PreparedBatch | ApiError
     try:
-        room.check()
+        budget.check()
         outcome = prepare_client_batch(
-            memoryview(records), long.rules, long.now_ms, long.produce_version, room=room
+            memoryview(records),
+            deferred.rules,
+            deferred.now_ms,
+            deferred.produce_version,
+            budget=budget,
         )
     except ApiError as refusal:
-        outcome = without_frames(refusal)
-    return PreparedAhead(long.rules, outcome)
+        outcome = without_traceback(refusal)
+    return PreparationResult(deferred.rules, outcome)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkapy.record.batch_header import TRANSACTIONAL_BIT, read_header
-from kafkapy.record.builder import RecordData, build_batch, seal
+from kafkapy.record.builder import RecordData, build_batch, write_header
 from kafkapy.record.records import batch_records
 
 ReadyBatch = memoryview | bytearray
-"""One whole v2 batch with at least one record. `stamp` sets its producer fields and CRC."""
+"""One whole v2 batch with at least one record. `stamp` sets its producer fields and CRC.
+"""
 
 
-def stamp(
+def set_producer_state(
     batch: ReadyBatch,
     producer_id: int,
     producer_epoch: int,
@@ -22,7 +23,7 @@ def stamp(
     """Write the producer fields and the CRC of a batch. May be repeated for another producer."""
     header = read_header(batch)
     attributes = header.attributes | (TRANSACTIONAL_BIT if is_transactional else 0)
-    seal(
+    write_header(
         batch,
         header._replace(
             attributes=attributes,
@@ -33,8 +34,8 @@ def stamp(
     )
 
 
-def halves(batch: ReadyBatch) -> Iterator[bytearray]:
-    """Split a batch of at least two records into two batches, in order. Neither is stamped."""
+def split_in_two(batch: ReadyBatch) -> Iterator[bytearray]:
+    """Split a batch of at least two records into two batches, in order. Neither has a producer."""
     header = read_header(batch)
     rows = [
         RecordData(row.key, row.value, row.timestamp, row.headers)

@@ -17,7 +17,7 @@ from kafkapy.record.varint import read_varint
 
 _NULL: Final = 1  # the zigzag of -1, as the length of a key or a value
 _INT_BYTES_MAX: Final = 5
-_FAR: Final = 2**62
+_SAFE_TIMESTAMP_MAX: Final = 2**62
 
 
 def check_records(data: bytes, header: BatchHeader) -> list[int]:
@@ -31,8 +31,8 @@ def check_records(data: bytes, header: BatchHeader) -> list[int]:
     without_key: list[int] = []
     end = _check(data, header, without_key)
     if end != len(data):
-        why = f"{len(data) - end} bytes follow the last record"
-        raise malformed(header, header.record_count, why)
+        reason = f"{len(data) - end} bytes follow the last record"
+        raise malformed(header, header.record_count, reason)
     return without_key
 
 
@@ -40,7 +40,7 @@ def _check(data: bytes, header: BatchHeader, without_key: list[int]) -> int:
     """Check as many records as `header` counts. Returns the end of the last one."""
     size, base_timestamp = len(data), header.base_timestamp
     # If no delta of one or two bytes can overflow, only longer ones are checked.
-    short = 0x7F if -_FAR < base_timestamp < _FAR else -1
+    short = 0x7F if -_SAFE_TIMESTAMP_MAX < base_timestamp < _SAFE_TIMESTAMP_MAX else -1
     at = index = 0
     try:
         for index in range(header.record_count):
@@ -126,8 +126,8 @@ def _after_headers(data: bytes, at: int, end: int) -> int:
     return at
 
 
-def _out_of_bounds(what: str, zigzag: int) -> ValueError:
-    return ValueError(f"{what} {_signed(zigzag)} is out of bounds")
+def _out_of_bounds(field: str, zigzag: int) -> ValueError:
+    return ValueError(f"{field} {_signed(zigzag)} is out of bounds")
 
 
 def _signed(zigzag: int) -> int:

@@ -102,8 +102,8 @@ def batch_records(
         offset = header.base_offset + offset_delta
         yield Record(offset, timestamp, timestamp_type, key, value, headers, sequence)
     if at != len(data):
-        why = f"{len(data) - at} bytes follow the records"
-        refusal = malformed(header, header.record_count, why)
+        reason = f"{len(data) - at} bytes follow the records"
+        refusal = malformed(header, header.record_count, reason)
         if skipped is None:
             raise refusal
         skipped(refusal)
@@ -141,10 +141,10 @@ def records_view(
     return payload if len(payload) > _COPIED_BYTES_MAX else bytes(payload)
 
 
-def malformed(header: BatchHeader, index: int, why: str) -> ApiError:
+def malformed(header: BatchHeader, index: int, reason: str) -> ApiError:
     return ApiError(
         ErrorCode.INVALID_RECORD,
-        f"Record {index} of the batch at offset {header.base_offset} is malformed: {why}",
+        f"Record {index} of the batch at offset {header.base_offset} is malformed: {reason}",
     )
 
 

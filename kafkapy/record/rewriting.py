@@ -25,14 +25,14 @@ from kafkapy.record.batch_header import (
 from kafkapy.record.batch_rules import (
     RECORD_BYTES_MIN,
     BatchRules,
+    ByteBudget,
     InvalidRecords,
     PreparedBatch,
-    Room,
     check_timestamp,
     too_large,
     too_many_records,
 )
-from kafkapy.record.builder import RecordData, build_batch, seal
+from kafkapy.record.builder import RecordData, build_batch, write_header
 from kafkapy.record.codec import Codec
 from kafkapy.record.compression import compress
 from kafkapy.record.legacy import read_messages, validate_message_crc
@@ -40,8 +40,10 @@ from kafkapy.record.record_check import check_records
 from kafkapy.record.records import records_view
 
 _NO_KEY: Final = "Compacted topic cannot accept message without key"
-_ERRORS_SHOWN: Final = 3
-_ERRORS_TOLD: Final = 1000  # each takes space in the response; a batch may have a million records
+_ERRORS_SHOWN_MAX: Final = 3
+_ERRORS_SENT_MAX: Final = (
+    1000  # each takes space in the response; a batch may have a million records
+)
 
 PRODUCED_BYTES_MAX: Final = 64 << 20
 """The size limit of a produced batch that must be decompressed: 64 times the default of
@@ -54,7 +56,11 @@ _MESSAGE_BYTES: Final = 64
 
 
 def rewrite(
-    records: Buffer, header: BatchHeader, rules: BatchRules, now_ms: int, room: Room | None = None
+    records: Buffer,
+    header: BatchHeader,
+    rules: BatchRules,
+    now_ms: int,
+    budget: ByteBudget | None = None,
 ) -> PreparedBatch:
     """A copy of the batch with the topic's codec and, for LogAppendTime, the time `now_ms`.
 
@@ -69,7 +75,7 @@ def rewrite(
     if codec is header.codec:
         batch = bytearray(records)
     else:
-        payload = _payload(records, header, room)
+        payload = _payload(records, header, budget)
         if header.record_count * RECORD_BYTES_MIN > len(payload):
             raise too_many_records(header.record_count, len(payload))
         batch = bytearray(HEADER_SIZE)
@@ -80,43 +86,43 @@ def rewrite(
     if rules.log_append_time:
         attributes |= LOG_APPEND_TIME_BIT
         header = header._replace(max_timestamp=now_ms)
-    header = seal(batch, header._replace(attributes=attributes))
+    header = write_header(batch, header._replace(attributes=attributes))
     return PreparedBatch(header, batch, now_ms if rules.log_append_time else NO_TIMESTAMP)
 
 
-def check_keys(records: Buffer, header: BatchHeader, room: Room | None = None) -> None:
+def check_keys(records: Buffer, header: BatchHeader, budget: ByteBudget | None = None) -> None:
     """Check each record completely: it needs a key, and its index as its offset delta.
 
     Raises:
         ApiError: InvalidRecords (keys), INVALID_RECORD (not records), CORRUPT_MESSAGE.
     """
-    payload = _payload(records, header, room, header.record_count)
+    payload = _payload(records, header, budget, header.record_count)
     without_key = check_records(payload, header)
     if without_key:
         raise _keys_missing(without_key)
 
 
 def _payload(
-    records: Buffer, header: BatchHeader, room: Room | None, read_records: int = 0
+    records: Buffer, header: BatchHeader, budget: ByteBudget | None, read_records: int = 0
 ) -> bytes:
     """The records section, decompressed, as `records_view` returns it."""
     payload = records_view(records, header, max_bytes=PRODUCED_BYTES_MAX)
-    if room is not None:
-        room.spend(len(payload), min(read_records, len(payload) // RECORD_BYTES_MIN))
+    if budget is not None:
+        budget.spend(len(payload), min(read_records, len(payload) // RECORD_BYTES_MIN))
     return payload
 
 
 def _keys_missing(indexes: list[int]) -> InvalidRecords:
-    shown = ", ".join(f"record {index}: {_NO_KEY}" for index in indexes[:_ERRORS_SHOWN])
+    shown = ", ".join(f"record {index}: {_NO_KEY}" for index in indexes[:_ERRORS_SHOWN_MAX])
     return InvalidRecords(
         ErrorCode.INVALID_RECORD,
-        f"{len(indexes)} records have been rejected, at most {_ERRORS_SHOWN} shown: {shown}",
-        [(index, _NO_KEY) for index in indexes[:_ERRORS_TOLD]],
+        f"{len(indexes)} records have been rejected, at most {_ERRORS_SHOWN_MAX} shown: {shown}",
+        [(index, _NO_KEY) for index in indexes[:_ERRORS_SENT_MAX]],
     )
 
 
 def convert_up(
-    records: Buffer, rules: BatchRules, now_ms: int, room: Room | None = None
+    records: Buffer, rules: BatchRules, now_ms: int, budget: ByteBudget | None = None
 ) -> PreparedBatch:
     """The v0/v1 message set of a Produce v0-2 request as one v2 batch with the topic's codec.
 
@@ -142,7 +148,7 @@ def convert_up(
         raise ApiError(ErrorCode.CORRUPT_MESSAGE, "A message set is empty or cut off")
     without_key: list[int] = []
     batch = build_batch(
-        _rows(records, rules, now_ms, without_key, room),
+        _rows(records, rules, now_ms, without_key, budget),
         codec=codec if rules.codec is None else rules.codec,
         level=rules.level,
         log_append_time=now_ms if rules.log_append_time else None,
@@ -160,10 +166,10 @@ def _rows(
     rules: BatchRules,
     now_ms: int,
     without_key: list[int],
-    room: Room | None,
+    budget: ByteBudget | None,
 ) -> Iterator[RecordData]:
     index, left_bytes = 0, CONVERTED_BYTES_MAX
-    pause = no_pause if room is None else room.pause
+    pause = no_pause if budget is None else budget.pause
     try:
         for position, header in iter_headers(records):
             for message in read_messages(records, header, position, left_bytes):
@@ -185,5 +191,5 @@ def _rows(
                 index += 1
             pause()
     finally:
-        if room is not None:
-            room.spend(CONVERTED_BYTES_MAX - left_bytes)
+        if budget is not None:
+            budget.spend(CONVERTED_BYTES_MAX - left_bytes)

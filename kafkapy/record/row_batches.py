@@ -29,7 +29,7 @@ from kafkapy.record.compression import compress
 from kafkapy.record.ready_batch import ReadyBatch
 from kafkapy.record.row_kernels import encode_rows
 
-FIRST_BYTES: Final = 16 << 10
+INITIAL_BUFFER_BYTES: Final = 16 << 10
 """The initial size of a batch's buffer, which grows. It is small, because many partitions have few
 rows."""
 
@@ -70,7 +70,7 @@ class OpenBatch:
         self.size = HEADER_SIZE
         self._limit = limit
         self._max_bytes = max_bytes
-        self._buffer = np.empty(min(FIRST_BYTES, limit), np.uint8)
+        self._buffer = np.empty(min(INITIAL_BUFFER_BYTES, limit), np.uint8)
         self._base_timestamp = self._max_timestamp = 0
 
     def add(self, columns: RowColumns, rows: NDArray[np.int32], timestamp_ms: int) -> int:
@@ -112,7 +112,9 @@ class OpenBatch:
         return True
 
     def close(self, codec: Codec, level: int | None = None) -> ReadyBatch:
-        """The batch, of at least one record, without producer and CRC: `stamp` sets both."""
+        """The batch, of at least one record, without producer and CRC: `set_producer_state` sets
+        both.
+        """
         batch: ReadyBatch = self._buffer.data[: self.size]
         if codec is not Codec.NONE:
             payload = compress(codec, self._buffer.data[HEADER_SIZE : self.size], level)

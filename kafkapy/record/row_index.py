@@ -51,8 +51,8 @@ def index_rows(buf: Buffer, header: BatchHeader, position: int = 0) -> RowIndex:
     for bound in (min, max) if deltas else ():
         delta = bound(deltas)
         if not INT64_MIN <= base_timestamp + delta <= INT64_MAX:
-            why = f"timestamp delta {delta} is out of bounds"
-            raise malformed(header, deltas.index(delta), why)
+            reason = f"timestamp delta {delta} is out of bounds"
+            raise malformed(header, deltas.index(delta), reason)
     return index
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from kafkapy.record.compiled import I32S, I64, SOURCE, U8S, compiled, copy, part
+from kafkapy.record.compiled import I32S, I64, SOURCE, U8S, compiled, copy, kernel_part
 
 _I32_SOURCE = numba.types.Array(numba.int32, 1, "C", readonly=True)
 _COLUMN = (_I32_SOURCE, SOURCE, SOURCE)
@@ -21,7 +21,7 @@ _MURMUR_SEED = np.uint32(0x9747B28C)
 _MURMUR_M = np.uint32(0x5BD1E995)
 
 
-@part
+@kernel_part
 def _varint_size(value: int) -> Any:
     """Bytes of a zigzag varint of 32 bits."""
     raw = (value << 1) ^ (value >> 31)
@@ -32,7 +32,7 @@ def _varint_size(value: int) -> Any:
     return size
 
 
-@part
+@kernel_part
 def _put_varint(out: Any, used: Any, value: int) -> Any:
     """Append a zigzag varint of 32 bits. Returns the position after it."""
     raw = (value << 1) ^ (value >> 31)
@@ -44,7 +44,7 @@ def _put_varint(out: Any, used: Any, value: int) -> Any:
     return used + np.uint64(1)
 
 
-@part
+@kernel_part
 def _is_valid(validity: Any, index: int) -> Any:
     """Whether a row of a column is not null; a column without a bitmap has no nulls."""
     if len(validity) == 0:
@@ -52,7 +52,7 @@ def _is_valid(validity: Any, index: int) -> Any:
     return (validity[np.uint64(index >> 3)] >> np.uint8(index & 7)) & 1 != 0
 
 
-@part
+@kernel_part
 def _length(offsets: Any, validity: Any, index: int) -> Any:
     """Bytes of a row of a column, -1 for null."""
     if not _is_valid(validity, index):
@@ -60,7 +60,7 @@ def _length(offsets: Any, validity: Any, index: int) -> Any:
     return np.int64(offsets[index + 1]) - np.int64(offsets[index])
 
 
-@part
+@kernel_part
 def _field_size(length: int) -> Any:
     return _varint_size(length) + max(length, 0)
 
@@ -124,7 +124,7 @@ def encode_rows(
     return len(rows), np.int64(used), 0
 
 
-@part
+@kernel_part
 def _murmur2(data: Any, begin: int, length: int) -> Any:
     """The 32-bit hash of `Utils.murmur2` for `length` bytes from `begin` on."""
     mixed = _MURMUR_SEED ^ np.uint32(length)

@@ -14,7 +14,7 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record import rewriting
-from kafkapy.record.batch_crc import bad_crc, validate_crc
+from kafkapy.record.batch_crc import crc_error, validate_crc
 from kafkapy.record.batch_header import (
     ATTRIBUTES_OFFSET,
     CODEC_MASK,
@@ -32,14 +32,14 @@ from kafkapy.record.batch_header import (
     Buffer,
 )
 from kafkapy.record.batch_rules import (
+    COMPRESSION_RATIO_MAX,
     NO_LIMIT,
-    RATIO_MAX,
     RECORD_BYTES_MIN,
     RECORDS_MAX,
     BatchRules,
+    ByteBudget,
+    NeedsThread,
     PreparedBatch,
-    Room,
-    TakesLong,
     check_timestamp,
     too_large,
     too_many_records,
@@ -50,12 +50,12 @@ from kafkapy.record.codec import Codec
 PRODUCE_VERSION_V2_ONLY: Final = 3  # from here on: one v2 batch a partition (KIP-98)
 PRODUCE_VERSION_ZSTD: Final = 7  # KIP-110
 PRODUCE_VERSION_LATEST: Final = 11
-BRIEF_BYTES: Final = 4096
+FAST_BYTES_MAX: Final = 4096
 
 _unpack = HEADER.unpack_from
 _new = tuple.__new__
 _LAST_CODEC: Final = max(Codec)
-_BROKERS_BITS: Final = CONTROL_BIT | DELETE_HORIZON_BIT
+_BROKER_ONLY_BITS: Final = CONTROL_BIT | DELETE_HORIZON_BIT
 
 
 def prepare_client_batch(
@@ -63,21 +63,21 @@ def prepare_client_batch(
     rules: BatchRules,
     now_ms: int,
     produce_version: int = PRODUCE_VERSION_LATEST,
-    briefly: bool = False,
-    room: Room | None = None,
+    fast_only: bool = False,
+    budget: ByteBudget | None = None,
 ) -> PreparedBatch:
     """Check the records of one partition of a Produce request against all rules for batches.
 
     Raises:
-        TakesLong: `briefly` is set, and the batch must be decompressed, or more than BRIEF_BYTES
-            must be read or compressed.
+        NeedsThread: `fast_only` is set, and the batch must be decompressed, or more than
+            FAST_BYTES_MAX must be read or compressed.
         ApiError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP,
             UNSUPPORTED_COMPRESSION_TYPE or INVALID_RECORD (perhaps InvalidRecords).
     """
     if produce_version < PRODUCE_VERSION_V2_ONLY and _is_legacy(records):
-        if briefly and (len(records) > BRIEF_BYTES or records[MAGIC_OFFSET + 1] & CODEC_MASK):
-            raise TakesLong(rules, now_ms, produce_version)
-        return rewriting.convert_up(records, rules, now_ms, room)
+        if fast_only and (len(records) > FAST_BYTES_MAX or records[MAGIC_OFFSET + 1] & CODEC_MASK):
+            raise NeedsThread(rules, now_ms, produce_version)
+        return rewriting.convert_up(records, rules, now_ms, budget)
     header = _single_batch(records)
     base_offset, _, _, _, _, attributes, last_delta, _, _, producer_id, _, sequence, count = header
     if base_offset != 0:
@@ -85,10 +85,10 @@ def prepare_client_batch(
     if len(records) > rules.max_message_bytes:
         raise too_large(len(records), rules)
     if crc32c(records[ATTRIBUTES_OFFSET:]) != header.crc:
-        raise bad_crc(header, records)
+        raise crc_error(header, records)
     if count <= 0 or count != last_delta + 1:
         raise _invalid(f"Batch of {count} records has the last offset delta {last_delta}")
-    if attributes & _BROKERS_BITS:
+    if attributes & _BROKER_ONLY_BITS:
         if attributes & CONTROL_BIT:
             raise _invalid("Clients are not allowed to write control records")
         # Kafka accepts it, and its cleaner may then remove tombstones before they were read.
@@ -105,11 +105,11 @@ def prepare_client_batch(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"Produce v{produce_version} may not use zstd",
         )
-    if briefly and (rules.compacted or rules.codec is not None):
+    if fast_only and (rules.compacted or rules.codec is not None):
         codec = attributes & CODEC_MASK
-        if (rules.compacted or rules.codec != codec) and (codec or len(records) > BRIEF_BYTES):
-            raise TakesLong(rules, now_ms, produce_version)
-    return _prepare(header, records, rules, now_ms, room)
+        if (rules.compacted or rules.codec != codec) and (codec or len(records) > FAST_BYTES_MAX):
+            raise NeedsThread(rules, now_ms, produce_version)
+    return _prepare(header, records, rules, now_ms, budget)
 
 
 def prepare_internal_batch(records: Buffer, rules: BatchRules, now_ms: int) -> PreparedBatch:
@@ -131,7 +131,7 @@ def _prepare(
     records: Buffer,
     rules: BatchRules,
     now_ms: int,
-    room: Room | None = None,
+    budget: ByteBudget | None = None,
 ) -> PreparedBatch:
     """Apply the topic's config to a valid batch. The fast path ends at the last line."""
     codec = header.attributes & CODEC_MASK
@@ -139,7 +139,10 @@ def _prepare(
         raise _invalid(f"Unknown compression codec {codec}")
     count = header.record_count
     payload_bytes = len(records) - HEADER_SIZE
-    if count * RECORD_BYTES_MIN > payload_bytes * RATIO_MAX[codec] or count > RECORDS_MAX:
+    if (
+        count * RECORD_BYTES_MIN > payload_bytes * COMPRESSION_RATIO_MAX[codec]
+        or count > RECORDS_MAX
+    ):
         raise too_many_records(count, payload_bytes)
     is_bounded = (
         rules.timestamp_after_max_ms != NO_LIMIT or rules.timestamp_before_max_ms != NO_LIMIT
@@ -148,10 +151,10 @@ def _prepare(
         check_timestamp(header.base_timestamp, rules, now_ms)
         check_timestamp(header.max_timestamp, rules, now_ms)
     if rules.compacted:
-        rewriting.check_keys(records, header, room)
+        rewriting.check_keys(records, header, budget)
     recompress = rules.codec is not None and rules.codec != codec and not header.is_control
     if recompress or rules.log_append_time:
-        return rewriting.rewrite(records, header, rules, now_ms, room)
+        return rewriting.rewrite(records, header, rules, now_ms, budget)
     return PreparedBatch(header, records, NO_TIMESTAMP)
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from kafkapy.replication.partition import Partition
 
-AWAITED_MS: Final = 2000
+AWAIT_TIMEOUT_MS: Final = 2000
 """The time for which a follower is awaited after the leadership began."""
 SHORT_WAIT_MS: Final = 5
 PARTITIONS_PER_MS: Final = 10
@@ -28,7 +28,7 @@ class AwaitedFollowers:
     def __init__(self) -> None:
         self._until_ms: dict[int, dict[Partition, int]] = {}
 
-    def began_to_lead(self, partition: Partition, now_ms: int) -> list[int]:
+    def await_followers(self, partition: Partition, now_ms: int) -> list[int]:
         """Await the followers that have not fetched in this leader epoch; returns them."""
         followers = [
             replica.broker_id
@@ -41,10 +41,10 @@ class AwaitedFollowers:
             while awaited and next(iter(awaited.values())) <= now_ms:
                 del awaited[next(iter(awaited))]
             awaited.pop(partition, None)  # entries are in the order of time
-            awaited[partition] = now_ms + AWAITED_MS
+            awaited[partition] = now_ms + AWAIT_TIMEOUT_MS
         return followers
 
-    def wait_ms(self, follower: int, partitions: int, now_ms: int) -> int | None:
+    def wait_ms(self, follower: int, partition_count: int, now_ms: int) -> int | None:
         """The longest time that a fetch of this many partitions may wait; None for no limit.
 
         Checks everything that is awaited from the follower, so call it only for a fetch that waits.
@@ -60,7 +60,7 @@ class AwaitedFollowers:
         if not awaited:
             del self._until_ms[follower]
             return None
-        return max(SHORT_WAIT_MS, (partitions + len(awaited)) // PARTITIONS_PER_MS)
+        return max(SHORT_WAIT_MS, (partition_count + len(awaited)) // PARTITIONS_PER_MS)
 
 
 def _is_awaited(partition: Partition, follower: int) -> bool:

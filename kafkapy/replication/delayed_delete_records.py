@@ -25,7 +25,7 @@ class DeleteRecordsWait:
         self.error = ErrorCode.REQUEST_TIMED_OUT
         self.low_watermark = INVALID_LOW_WATERMARK
 
-    def settle(self) -> None:
+    def update_status(self) -> None:
         """Check again. Done when the low watermark has reached the offset, or another broker
         leads.
         """
@@ -58,7 +58,7 @@ class DelayedDeleteRecords(DelayedOperation):
     def ready(self) -> bool:
         for wait in self._waits:
             if wait.waiting:
-                wait.settle()
+                wait.update_status()
         return not any(wait.waiting for wait in self._waits)
 
     def on_complete(self, expired: bool) -> None:

@@ -11,7 +11,7 @@ from kafkapy.replication.partition import CONSUMER, Partition
 from kafkapy.replication.purgatory import DelayedOperation
 from kafkapy.storage.log_offset import LogOffsetMetadata
 
-READS_FOLLOWERS_VERSION: Final = 11
+FETCH_FROM_FOLLOWER_VERSION: Final = 11
 _MIN_ONE_BATCH_VERSION: Final = 3  # KIP-74
 
 
@@ -52,7 +52,7 @@ class FetchParams:
         self.is_from_follower = replica_id >= 0
         self.min_one_batch = version >= _MIN_ONE_BATCH_VERSION
         self.leader_only = replica_id >= 0 or (
-            replica_id == CONSUMER and version < READS_FOLLOWERS_VERSION
+            replica_id == CONSUMER and version < FETCH_FROM_FOLLOWER_VERSION
         )
 
 
@@ -67,10 +67,10 @@ class FetchWait(NamedTuple):
 class DelayedFetch(DelayedOperation):
     """Waits until enough bytes can be read, or a change must be reported to the client.
 
-    `is_held_back(partition)`: a replication quota makes the follower wait.
+    `is_throttled(partition)`: a replication quota makes the follower wait.
     """
 
-    __slots__ = ("_answer", "_epochs", "_is_held_back", "_params", "_waits")
+    __slots__ = ("_answer", "_epochs", "_is_throttled", "_params", "_waits")
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class DelayedFetch(DelayedOperation):
         params: FetchParams,
         waits: list[FetchWait],
         answer: Callable[[], None],
-        is_held_back: Callable[[Partition], bool] = lambda partition: False,
+        is_throttled: Callable[[Partition], bool] = lambda partition: False,
     ) -> None:
         super().__init__(deadline_ms)
         self._params = params
-        self._is_held_back = is_held_back
+        self._is_throttled = is_throttled
         self._waits = waits
         self._epochs = [wait.partition.leader_epoch for wait in waits]
         self._answer = answer
@@ -127,7 +127,7 @@ class DelayedFetch(DelayedOperation):
             return 0
         if end.offset < start.offset:  # truncated below the fetch offset
             return None
-        if self._is_held_back(partition):
+        if self._is_throttled(partition):
             return 0
         if end.segment_base_offset != start.segment_base_offset:  # rolled
             return None

@@ -12,20 +12,20 @@ from kafkapy.replication.purgatory import DelayedOperation
 class ProduceWait:
     """One appended partition that waits until its high watermark reaches `required_offset`."""
 
-    __slots__ = ("error", "partition", "required_offset", "times_followed", "waiting")
+    __slots__ = ("become_follower_count", "error", "partition", "required_offset", "waiting")
 
     def __init__(self, partition: Partition, required_offset: int) -> None:
         self.partition = partition
-        self.times_followed = partition.times_followed
+        self.become_follower_count = partition.become_follower_count
         self.required_offset = required_offset
         self.waiting = True
         self.error = ErrorCode.REQUEST_TIMED_OUT
 
-    def settle(self) -> None:
+    def update_status(self) -> None:
         """Check again. Done when the records are replicated, or can no longer be."""
         partition = self.partition
         # The same leader keeps the records in a later epoch: only a follower may truncate them.
-        if not partition.is_leader or partition.times_followed != self.times_followed:
+        if not partition.is_leader or partition.become_follower_count != self.become_follower_count:
             self._done(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         elif partition.log.high_watermark >= self.required_offset:
             enough = len(partition.in_sync.maximal) >= partition.effective_min_isr
@@ -52,7 +52,7 @@ class DelayedProduce(DelayedOperation):
         ready = True
         for wait in self.waits:
             if wait.waiting:
-                wait.settle()
+                wait.update_status()
                 ready = ready and not wait.waiting
         return ready
 

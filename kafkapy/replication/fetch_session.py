@@ -31,7 +31,7 @@ EVICTION_IDLE_MS: Final = 120_000
 PARTITIONS_MAX: Final = 50_000
 """The limit for the sessions of all consumers together, and also for those of all brokers: 17 MB
 each."""
-_FEW: Final = 256
+_SMALL_SESSION_MAX: Final = 256
 """The number of partitions that any session may have, regardless of `PARTITIONS_MAX`."""
 
 PartitionKey = tuple[str | bytes, int]
@@ -82,12 +82,12 @@ class FetchPartition:
     def update(self, wanted: FetchPartition) -> None:
         """Apply a later request of the session."""
         self.topic = wanted.topic or self.topic
-        self.ask(
+        self.update_request_params(
             wanted.current_leader_epoch, wanted.fetch_offset, wanted.last_fetched_epoch,
             wanted.follower_log_start_offset, wanted.max_bytes,
         )  # fmt: skip
 
-    def ask(
+    def update_request_params(
         self,
         current_leader_epoch: int,
         fetch_offset: int,
@@ -106,15 +106,15 @@ class FetchPartition:
         if follower_log_start_offset >= 0:
             self.follower_log_start_offset = follower_log_start_offset
 
-    def is_news(self, high_watermark: int, log_start_offset: int) -> bool:
+    def maybe_update_response_data(self, high_watermark: int, log_start_offset: int) -> bool:
         """Whether these values were not sent to the client yet. Records them as sent."""
-        news = (
+        has_changed = (
             self.sent_high_watermark != high_watermark
             or self.sent_log_start_offset != log_start_offset
         )
         self.sent_high_watermark = high_watermark
         self.sent_log_start_offset = log_start_offset
-        return news
+        return has_changed
 
 
 class FetchResult:
@@ -153,7 +153,7 @@ class FetchResult:
         """Whether an incremental response includes this row. Records the values as sent."""
         wanted = self.wanted
         send = bool(
-            wanted.is_news(self.high_watermark, self.log_start_offset)
+            wanted.maybe_update_response_data(self.high_watermark, self.log_start_offset)
             or self.size_bytes
             or self.error
             or self.diverging_epoch
@@ -168,7 +168,7 @@ class FetchResult:
 class FetchSession:
     """One client's set of partitions, kept between its requests, and the number of its changes."""
 
-    __slots__ = ("changes", "created_ms", "epoch", "last_used_ms", "partitions", "privileged",
+    __slots__ = ("change_count", "created_ms", "epoch", "last_used_ms", "partitions", "privileged",
                  "session_id", "uses_topic_ids")  # fmt: skip
 
     def __init__(
@@ -180,13 +180,13 @@ class FetchSession:
         self.created_ms = now_ms
         self.last_used_ms = now_ms
         self.epoch = 1
-        self.changes = 0
+        self.change_count = 0
         self.partitions: dict[PartitionKey, FetchPartition] = {}
 
     def key(self, wanted: FetchPartition) -> PartitionKey:
         return (wanted.topic_id if self.uses_topic_ids else wanted.topic or "", wanted.partition)
 
-    def go_on(self, now_ms: int) -> None:
+    def advance_epoch(self, now_ms: int) -> None:
         """Advance the epoch after a valid request."""
         self.last_used_ms = now_ms
         self.epoch = 1 if self.epoch == EPOCH_MAX else self.epoch + 1
@@ -289,22 +289,22 @@ class FetchSessionCache:
         if not session.partitions:
             del self._sessions[session_id]
             return FetchContext([], None, incremental=True)
-        session.go_on(now_ms)
+        session.advance_epoch(now_ms)
         return FetchContext(list(session.partitions.values()), session, incremental=True)
 
-    def forget(self, context: FetchContext) -> None:
+    def remove(self, context: FetchContext) -> None:
         """Remove the session that a full fetch created, because its response has no session id."""
         self._sessions.pop(context.session_id, None)
 
     def _is_full(self, session: FetchSession, wanted: list[FetchPartition]) -> bool:
         """Whether new partitions of a session would exceed the limit."""
         known = session.partitions
-        if len(known) + len(wanted) <= _FEW:
+        if len(known) + len(wanted) <= _SMALL_SESSION_MAX:
             return False
         more = sum(session.key(item) not in known for item in wanted)
-        return more > 0 and self._held(session.privileged) + more > self._partitions_max
+        return more > 0 and self._count_partitions(session.privileged) + more > self._partitions_max
 
-    def _held(self, privileged: bool) -> int:
+    def _count_partitions(self, privileged: bool) -> int:
         sessions = self._sessions.values()
         return sum(len(s.partitions) for s in sessions if s.privileged == privileged)
 
@@ -319,17 +319,17 @@ class FetchSessionCache:
             known = session.partitions.get(key)
             if known is None:
                 session.partitions[key] = item
-                session.changes += 1
+                session.change_count += 1
             else:
                 known.update(item)
         for key in forgotten:
             session.partitions.pop(key, None)
-            session.changes += 1
+            session.change_count += 1
 
     def _create(
         self, wanted: list[FetchPartition], uses_topic_ids: bool, privileged: bool, now_ms: int
     ) -> FetchSession | None:
-        if not self._make_room(len(wanted), privileged, now_ms):
+        if not self._try_evict(len(wanted), privileged, now_ms):
             return None
         session_id = self._random.below(EPOCH_MAX) + 1
         while session_id in self._sessions:
@@ -339,10 +339,13 @@ class FetchSessionCache:
         self._sessions[session_id] = session
         return session
 
-    def _make_room(self, size: int, privileged: bool, now_ms: int) -> bool:
+    def _try_evict(self, size: int, privileged: bool, now_ms: int) -> bool:
         """Evict one session if all slots are taken: an idle one, else a smaller unprivileged
         one."""
-        if size > _FEW and self._held(privileged) + size > self._partitions_max:
+        if (
+            size > _SMALL_SESSION_MAX
+            and self._count_partitions(privileged) + size > self._partitions_max
+        ):
             return False
         if len(self._sessions) < self._slots:
             return True
@@ -366,6 +369,6 @@ class FetchSessionCache:
         return True
 
 
-def unresolved(wanted: FetchPartition) -> bool:
+def has_unknown_topic_id(wanted: FetchPartition) -> bool:
     """Whether the row has a topic id that is not in this broker's metadata yet."""
     return wanted.topic is None and wanted.topic_id != ZERO_UUID

@@ -38,7 +38,7 @@ _SESSION_ERRORS: Final = frozenset(
 )
 
 
-_SAY_AGAIN_MS: Final = 60_000
+_LOG_AGAIN_MS: Final = 60_000
 _FIRST_DELAY_MS: Final = 20
 
 
@@ -62,7 +62,7 @@ class LeaderRow(NamedTuple):
     records: memoryview | bytes
 
 
-class _Following:
+class _FollowedPartition:
     """One followed partition."""
 
     __slots__ = (
@@ -70,9 +70,9 @@ class _Following:
         "due_ms",
         "lag",
         "leader_epoch",
+        "logged_error",
+        "logged_ms",
         "partition",
-        "said",
-        "said_ms",
         "state",
     )
 
@@ -83,8 +83,8 @@ class _Following:
         self.due_ms = 0
         self.delay_ms = 0  # the last delay; 0 after a response without an error
         self.lag: int | None = None  # records behind the leader's high watermark
-        self.said: ErrorCode | None = None  # the error that was logged last
-        self.said_ms = 0
+        self.logged_error: ErrorCode | None = None  # the error that was logged last
+        self.logged_ms = 0
 
     @property
     def is_in_sync(self) -> bool:
@@ -110,10 +110,12 @@ class FollowerFetcher:
         self._backoff_ms = backoff_ms
         self._quota = quota
         self._on_log_dir_failure = on_log_dir_failure
-        self._held_until_ms: int | None = None
+        self._throttled_until_ms: int | None = None
         self._session = FollowerSession()
-        self._following: dict[TopicPartition, _Following] = {}
-        self._uncut: dict[TopicPartition, _Following] = {}  # to truncate before their first fetch
+        self._following: dict[TopicPartition, _FollowedPartition] = {}
+        self._untruncated: dict[
+            TopicPartition, _FollowedPartition
+        ] = {}  # to truncate before their first fetch
         self._may_be_out_of_range = False  # saves a search of thousands of partitions
 
     def __len__(self) -> int:
@@ -150,17 +152,17 @@ class FollowerFetcher:
         because divergence beyond it cannot be detected (KIP-101).
         """
         topic_partition, log = partition.topic_partition, partition.log
-        following = self._following[topic_partition] = _Following(partition)
+        following = self._following[topic_partition] = _FollowedPartition(partition)
         if log.epochs.latest < 0 and log.log_end_offset > log.high_watermark:
-            self._uncut[topic_partition] = following
-            self._begin(following)
+            self._untruncated[topic_partition] = following
+            self._truncate_to_high_watermark(following)
 
     def unfollow(self, topic_partition: TopicPartition) -> None:
         """Stop following a partition."""
         self._following.pop(topic_partition, None)
-        self._uncut.pop(topic_partition, None)
+        self._untruncated.pop(topic_partition, None)
 
-    def _begin(self, following: _Following) -> bool:
+    def _truncate_to_high_watermark(self, following: _FollowedPartition) -> bool:
         """Truncate a log without leader epochs. Returns False if it must be tried again, so
         that the other partitions are not affected.
         """
@@ -172,7 +174,7 @@ class FollowerFetcher:
         except ApiError as error:
             _log.error("Cannot cut %s: %s", topic_partition, error.message)
             return False
-        self._uncut.pop(topic_partition, None)
+        self._untruncated.pop(topic_partition, None)
         return True
 
     def next_fetch(self, now_ms: int) -> FollowerFetch | None:
@@ -180,23 +182,23 @@ class FollowerFetcher:
 
         Throttled partitions that are out of sync are left out while the quota is exceeded.
         """
-        for following in list(self._uncut.values()):
-            if following.due_ms <= now_ms and not self._begin(following):
+        for following in list(self._untruncated.values()):
+            if following.due_ms <= now_ms and not self._truncate_to_high_watermark(following):
                 self._delay(following, now_ms)
         wanted = {}
-        told = self._session.told
+        last_sent = self._session.last_sent
         exceeded = self._quota.is_exceeded(now_ms)
-        self._held_until_ms = None
+        self._throttled_until_ms = None
         for key, following in self._following.items():
             if following.state is FollowState.DELAYED and following.due_ms <= now_ms:
                 following.state = FollowState.FETCHING
             if following.state is not FollowState.FETCHING:
                 continue
             if exceeded and not following.is_in_sync and self._is_throttled(following.partition):
-                self._held_until_ms = now_ms + self._backoff_ms
+                self._throttled_until_ms = now_ms + self._backoff_ms
                 continue
-            row = told.get(key)
-            if row is None or not row.holds_for(following.partition, following.leader_epoch):
+            row = last_sent.get(key)
+            if row is None or not row.is_current_for(following.partition, following.leader_epoch):
                 row = self._row(key, following)
             wanted[key] = row
         return self._session.build(wanted) if wanted else None
@@ -204,15 +206,15 @@ class FollowerFetcher:
     def next_due_ms(self) -> int | None:
         """The time at which a delayed or throttled partition is fetched again."""
         due = [f.due_ms for f in self._following.values() if f.state is FollowState.DELAYED]
-        if self._held_until_ms is not None:
-            due.append(self._held_until_ms)
+        if self._throttled_until_ms is not None:
+            due.append(self._throttled_until_ms)
         return min(due, default=None)
 
     def _is_throttled(self, partition: Partition) -> bool:
         throttled = partition.log.config.follower_replication_throttled_replicas
         return self._quota.covers(throttled, partition.topic_partition.partition)
 
-    def _row(self, key: TopicPartition, following: _Following) -> FetchRow:
+    def _row(self, key: TopicPartition, following: _FollowedPartition) -> FetchRow:
         partition = following.partition
         log = partition.log
         return FetchRow(
@@ -252,12 +254,12 @@ class FollowerFetcher:
             if error not in _SESSION_ERRORS:
                 self.on_unreachable(now_ms)
             return []
-        self._session.answered(fetch, session_id)
+        self._session.handle_response(fetch, session_id)
         changed = []
         for row in rows:
             following = self._following.get(row.topic_partition)
-            asked = fetch.asked.get(row.topic_partition)
-            if following is None or asked is None or not self._is_current(following, asked):
+            requested = fetch.requested.get(row.topic_partition)
+            if following is None or requested is None or not self._is_current(following, requested):
                 continue
             try:
                 if self._apply(following, row, now_ms, time_ms):
@@ -265,32 +267,34 @@ class FollowerFetcher:
             except LogDirFailure as failure:
                 self._on_log_dir_failure(failure)
             except StorageShortage as shortage:
-                self._put_off(following, shortage, now_ms)
+                self._delay_for_shortage(following, shortage, now_ms)
             except ApiError as damage:  # of the local log, which must be truncated
                 _log.error("Cannot cut %s: %s", row.topic_partition, damage.message)
                 self._delay(following, now_ms)
         return changed
 
-    def _is_current(self, following: _Following, asked: FetchRow) -> bool:
+    def _is_current(self, following: _FollowedPartition, requested: FetchRow) -> bool:
         """Whether the response matches the partition's present state. A topic that was deleted and
         created again has another id, but begins with the epoch and the offset of the old topic.
         """
         partition = following.partition
         return (
             following.state is FollowState.FETCHING
-            and following.leader_epoch == asked.current_leader_epoch
-            and partition.log.local.log_end_offset == asked.fetch_offset
-            and (asked.topic_id == partition.topic_id or asked.topic_id.is_zero)
+            and following.leader_epoch == requested.current_leader_epoch
+            and partition.log.local.log_end_offset == requested.fetch_offset
+            and (requested.topic_id == partition.topic_id or requested.topic_id.is_zero)
         )
 
-    def _apply(self, following: _Following, row: LeaderRow, now_ms: int, time_ms: int) -> bool:
+    def _apply(
+        self, following: _FollowedPartition, row: LeaderRow, now_ms: int, time_ms: int
+    ) -> bool:
         partition = following.partition
         if row.error != ErrorCode.NONE:
             self._on_error(following, ErrorCode(row.error), now_ms)
             return False
         following.delay_ms = 0
         if row.diverging_epoch is not None:
-            self._truncate(partition, *row.diverging_epoch)
+            self._truncate_diverging(partition, *row.diverging_epoch)
             return True
         log = partition.log
         end_before, committed_before = log.local.log_end_offset, log.high_watermark
@@ -307,20 +311,20 @@ class FollowerFetcher:
         return end_before != log.local.log_end_offset or committed_before != log.high_watermark
 
     def _append(
-        self, following: _Following, records: memoryview | bytes, now_ms: int, time_ms: int
+        self, following: _FollowedPartition, records: memoryview | bytes, now_ms: int, time_ms: int
     ) -> bool:
         log = following.partition.log
         try:
             log.append_as_follower(records, time_ms, following.leader_epoch)
         except StorageShortage as shortage:
-            self._put_off(following, shortage, now_ms)
+            self._delay_for_shortage(following, shortage, now_ms)
             return False
         except ApiError as error:
             if isinstance(error, UnexpectedAppendOffset) and error.next_offset > log.log_end_offset:
                 # The logs differ within one leader epoch: the leader lost part of its log and
                 # still leads in that epoch. The leader's log counts from the first offset that is
                 # known to differ. Kafka stops following.
-                self._cut(following.partition, error.first_offset)
+                self._truncate_to(following.partition, error.first_offset)
                 return True
             _log.error("Found invalid data from leader %d for %s: %s; fetching it again",
                        self.leader_id, following.partition.topic_partition, error)  # fmt: skip
@@ -335,7 +339,7 @@ class FollowerFetcher:
         elif leader_start <= log.high_watermark:
             log.maybe_increment_log_start_offset(leader_start, "leader offset increment")
 
-    def _on_error(self, following: _Following, error: ErrorCode, now_ms: int) -> None:
+    def _on_error(self, following: _FollowedPartition, error: ErrorCode, now_ms: int) -> None:
         key = following.partition.topic_partition
         if error is ErrorCode.OFFSET_OUT_OF_RANGE:
             following.state = FollowState.OUT_OF_RANGE
@@ -349,18 +353,20 @@ class FollowerFetcher:
             )
             following.state = FollowState.FAILED
         else:
-            if error is not following.said or now_ms - following.said_ms >= _SAY_AGAIN_MS:
-                following.said, following.said_ms = error, now_ms
+            if error is not following.logged_error or now_ms - following.logged_ms >= _LOG_AGAIN_MS:
+                following.logged_error, following.logged_ms = error, now_ms
                 _log.info(
                     "Leader %d answered %s for %s; asking again", self.leader_id, error.name, key
                 )
             self._delay(following, now_ms)
 
-    def _put_off(self, following: _Following, shortage: StorageShortage, now_ms: int) -> None:
+    def _delay_for_shortage(
+        self, following: _FollowedPartition, shortage: StorageShortage, now_ms: int
+    ) -> None:
         _log.warning("Following leader %d goes on later: %s", self.leader_id, shortage)
         self._delay(following, now_ms)
 
-    def _delay(self, following: _Following, now_ms: int) -> None:
+    def _delay(self, following: _FollowedPartition, now_ms: int) -> None:
         """Delay the next fetch, shortly at first, then longer up to the back-off: a follower may
         get the controller's command before the leader. (Kafka always waits the whole back-off.)
         """
@@ -370,7 +376,7 @@ class FollowerFetcher:
 
     # truncation
 
-    def _truncate(self, partition: Partition, leader_epoch: int, leader_end: int) -> None:
+    def _truncate_diverging(self, partition: Partition, leader_epoch: int, leader_end: int) -> None:
         """Truncate where this log diverges from the leader's (`getOffsetTruncationState`).
 
         If this log does not have the leader's epoch, one truncation may not be enough. The next
@@ -386,10 +392,10 @@ class FollowerFetcher:
             target = min(leader_end, log.log_end_offset)
             if epoch >= 0:
                 target = min(target, end)
-        self._cut(partition, target)
+        self._truncate_to(partition, target)
 
     @staticmethod
-    def _cut(partition: Partition, target: int) -> None:
+    def _truncate_to(partition: Partition, target: int) -> None:
         log = partition.log
         if target < log.high_watermark:
             _log.warning("Truncating %s to offset %d below high watermark %d",
@@ -408,7 +414,7 @@ class FollowerFetcher:
         if following is None or following.state is not FollowState.OUT_OF_RANGE:
             return
         try:
-            self._restart_in(following.partition, earliest, latest)
+            self._reset_to_leader_range(following.partition, earliest, latest)
         except StorageShortage as shortage:
             _log.warning("Following leader %d goes on later: %s", self.leader_id, shortage)
         except ApiError as damage:
@@ -417,7 +423,7 @@ class FollowerFetcher:
         self._delay(following, now_ms)
 
     @staticmethod
-    def _restart_in(partition: Partition, earliest: int, latest: int) -> None:
+    def _reset_to_leader_range(partition: Partition, earliest: int, latest: int) -> None:
         log, topic_partition = partition.log, partition.topic_partition
         if latest < log.log_end_offset:
             _log.warning("Reset fetch offset for %s from %d to the leader's end %d",

@@ -29,7 +29,7 @@ class FetchRow(NamedTuple):
     log_start_offset: int
     max_bytes: int
 
-    def holds_for(self, partition: Partition, leader_epoch: int) -> bool:
+    def is_current_for(self, partition: Partition, leader_epoch: int) -> bool:
         """Whether these values, which were sent, are still valid."""
         log = partition.log
         return (
@@ -44,25 +44,25 @@ class FetchRow(NamedTuple):
 class FollowerFetch(NamedTuple):
     """One request: its session, the rows that it names, and those to forget.
 
-    `asked` has every partition of the session, named in the request or not. `uses_topic_ids`: every
-    partition has one; otherwise the request needs Fetch v12, which has names.
+    `requested` has every partition of the session, named in the request or not. `uses_topic_ids`:
+    every partition has one; otherwise the request needs Fetch v12, which has names.
     """
 
     session_id: int
     session_epoch: int
     rows: list[FetchRow]
     forgotten: list[tuple[TopicPartition, Uuid]]
-    asked: dict[TopicPartition, FetchRow]
+    requested: dict[TopicPartition, FetchRow]
     uses_topic_ids: bool
 
 
 class FollowerSession:
-    """The session with one leader. `told` has the last sent values of each partition."""
+    """The session with one leader. `last_sent` has the last sent values of each partition."""
 
     def __init__(self) -> None:
         self._session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH
-        self.told: dict[TopicPartition, FetchRow] = {}
+        self.last_sent: dict[TopicPartition, FetchRow] = {}
         self._have_topic_ids = False
 
     def build(self, wanted: dict[TopicPartition, FetchRow]) -> FollowerFetch:
@@ -73,11 +73,11 @@ class FollowerSession:
             return FollowerFetch(
                 self._session_id, INITIAL_EPOCH, rows, [], wanted, self._have_topic_ids
             )
-        told = self.told
+        last_sent = self.last_sent
         changed = []
         kept = 0
         for key, row in wanted.items():
-            before = told.get(key)
+            before = last_sent.get(key)
             if before is row:
                 kept += 1
                 continue
@@ -85,11 +85,11 @@ class FollowerSession:
                 changed.append(row)
             kept += before is not None and before.topic_id == row.topic_id
         uses_topic_ids, forgotten = self._have_topic_ids, _NONE_FORGOTTEN
-        if not kept == len(told) == len(wanted):
+        if not kept == len(last_sent) == len(wanted):
             # A topic that was created again is forgotten by its old id, and added by its new one.
             forgotten = [
                 (key, row.topic_id)
-                for key, row in told.items()
+                for key, row in last_sent.items()
                 if key not in wanted or wanted[key].topic_id != row.topic_id
             ]
             self._have_topic_ids = _are_ids(row.topic_id for row in wanted.values())
@@ -101,9 +101,9 @@ class FollowerSession:
             self._session_id, self._epoch, changed, forgotten, wanted, uses_topic_ids
         )
 
-    def answered(self, fetch: FollowerFetch, session_id: int) -> None:
+    def handle_response(self, fetch: FollowerFetch, session_id: int) -> None:
         """Note a response without a top-level error."""
-        self.told = fetch.asked
+        self.last_sent = fetch.requested
         if fetch.session_epoch == INITIAL_EPOCH:
             self._session_id = session_id
             self._epoch = 1 if session_id != NO_SESSION else INITIAL_EPOCH
@@ -118,7 +118,7 @@ class FollowerSession:
         The next request has the old id, so that the leader can close that session.
         """
         self._epoch = INITIAL_EPOCH
-        self.told = {}
+        self.last_sent = {}
 
 
 def _are_ids(topic_ids: Iterable[Uuid]) -> bool:

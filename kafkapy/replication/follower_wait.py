@@ -1,9 +1,10 @@
-"""Fetches of a follower at its leader: finds partitions with news, and waits if there are none.
+"""Fetches of a follower at its leader: finds partitions with changes, and waits if there are none.
 
 Hot file. A follower fetches all its partitions repeatedly, and nearly all of them have no new
-records. So the session stays watched in the purgatory under its partitions, and a partition without
-news costs some comparisons, no read and no row. Other cases (another leader epoch, diverging logs,
-an offset out of range) take the general path. Only `news_of` decides whether there is news.
+records. So the session stays watched in the purgatory under its partitions, and an unchanged
+partition costs some comparisons, no read and no row. Other cases (another leader epoch, diverging
+logs, an offset out of range) take the general path. Only `changes_for_follower` decides whether a
+partition has changed.
 """
 
 from __future__ import annotations
@@ -20,35 +21,35 @@ Pair = tuple[Partition, FetchPartition]
 """A partition, and the follower's latest request for it."""
 
 
-class Kind(IntEnum):
-    """Kinds of news of a partition."""
+class ChangeKind(IntEnum):
+    """Kinds of changes of a partition."""
 
     OFFSETS = 1
     RECORDS = 2
     REFUSAL = 3  # or diverging logs: the read decides which
 
 
-class News(NamedTuple):
-    """A partition with news for the follower."""
+class PartitionChange(NamedTuple):
+    """A partition with a change to report to the follower."""
 
     partition: Partition
     wanted: FetchPartition
-    kind: Kind
+    kind: ChangeKind
 
-    def wakes(self) -> bool:
-        """Whether this news completes a waiting fetch. Records do, unless `max_bytes` is 0: the
+    def completes_wait(self) -> bool:
+        """Whether this change completes a waiting fetch. Records do, unless `max_bytes` is 0: the
         minimum of these fetches is one byte.
         """
         kind = self.kind
         return kind is _REFUSAL or (kind is _RECORDS and self.wanted.max_bytes > 0)
 
 
-_new = tuple.__new__  # takes half the time of `News(...)`
-_OFFSETS, _RECORDS, _REFUSAL = Kind.OFFSETS, Kind.RECORDS, Kind.REFUSAL
+_new = tuple.__new__  # takes half the time of `PartitionChange(...)`
+_OFFSETS, _RECORDS, _REFUSAL = ChangeKind.OFFSETS, ChangeKind.RECORDS, ChangeKind.REFUSAL
 
 
-def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
-    """The news for the follower `broker_id`, for each partition that has any."""
+def changes_for_follower(pairs: Iterable[Pair], broker_id: int) -> list[PartitionChange]:
+    """The changes for the follower `broker_id`, for each partition that has any."""
     found = []
     for partition, wanted in pairs:
         log = partition.log
@@ -59,10 +60,10 @@ def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
             and partition.is_leader
             and broker_id in partition.remote_replicas
         ):  # the usual case, without a call
-            goes_on = offset == end or log.log_start_offset <= offset < end
+            is_continued = offset == end or log.log_start_offset <= offset < end
         else:
-            goes_on = partition.is_continued_by(broker_id, wanted)
-        if not goes_on:
+            is_continued = partition.is_continued_by(broker_id, wanted)
+        if not is_continued:
             kind = _REFUSAL
         elif offset != end:
             kind = _RECORDS
@@ -73,7 +74,7 @@ def news_of(pairs: Iterable[Pair], broker_id: int) -> list[News]:
             kind = _OFFSETS
         else:
             continue
-        found.append(_new(News, (partition, wanted, kind)))
+        found.append(_new(PartitionChange, (partition, wanted, kind)))
     return found
 
 
@@ -81,10 +82,10 @@ class FollowerWait(DelayedOperation):
     """The fetches of one session, one at a time. `partitions` are the session's, in order.
 
     Its keys are those of the partitions and, last, the follower's own, which a new leader checks.
-    `answer` is called when a waiting fetch has news, or its deadline has passed.
+    `answer` is called when a waiting fetch has changes to report, or its deadline has passed.
     """
 
-    __slots__ = ("_answer", "_changes", "broker_id", "pairs", "session")
+    __slots__ = ("_answer", "_change_count", "broker_id", "pairs", "session")
 
     is_reusable: ClassVar[bool] = True
 
@@ -100,18 +101,18 @@ class FollowerWait(DelayedOperation):
         self.session = session
         self.broker_id = broker_id
         self.pairs = list(zip(partitions, session.partitions.values(), strict=True))
-        self._changes = session.changes
+        self._change_count = session.change_count
         self._answer = answer
 
-    def is_of(self, session: FetchSession) -> bool:
+    def belongs_to(self, session: FetchSession) -> bool:
         """Whether this belongs to the session, with its present set of partitions."""
-        return self.session is session and self._changes == session.changes
+        return self.session is session and self._change_count == session.change_count
 
-    def news(self) -> list[News]:
-        """The news at present."""
-        return news_of(self.pairs, self.broker_id)
+    def changes(self) -> list[PartitionChange]:
+        """The changes at present."""
+        return changes_for_follower(self.pairs, self.broker_id)
 
-    def note(self, now_ms: int) -> list[tuple[Partition, int]]:
+    def record_positions(self, now_ms: int) -> list[tuple[Partition, int]]:
         """Record the follower's positions. Returns the partitions whose state this may change, with
         their previous high watermark. In the others the follower is unchanged: in sync, and with
         all records.
@@ -122,31 +123,31 @@ class FollowerWait(DelayedOperation):
             log = partition.log
             end, high_watermark = log.local.log_end_offset, log.high_watermark
             replica = partition.remote_replicas[broker_id]
-            is_as_before = (
+            is_unchanged = (
                 replica.log_end_offset == wanted.fetch_offset == end == high_watermark
                 and replica.log_start_offset >= wanted.follower_log_start_offset
                 and broker_id in partition.in_sync.committed
             )
-            if is_as_before:
-                replica.caught_up(now_ms, end)
+            if is_unchanged:
+                replica.record_caught_up(now_ms, end)
             else:
                 partition.on_follower_fetch(broker_id, wanted, now_ms, end)
                 changed.append((partition, high_watermark))
         return changed
 
-    def in_turn(self, news: Sequence[News]) -> list[FetchPartition]:
-        """News in the session's order of partitions."""
-        told = {each.wanted for each in news}
-        return [wanted for wanted in self.session.partitions.values() if wanted in told]
+    def in_session_order(self, changes: Sequence[PartitionChange]) -> list[FetchPartition]:
+        """Changes in the session's order of partitions."""
+        changed = {each.wanted for each in changes}
+        return [wanted for wanted in self.session.partitions.values() if wanted in changed]
 
     def ready(self) -> bool:
-        return any(each.wakes() for each in self.news())
+        return any(each.completes_wait() for each in self.changes())
 
     def ready_at(self, position: int) -> bool:
         if position == len(self.pairs):
             return True
-        news = news_of(self.pairs[position : position + 1], self.broker_id)
-        return bool(news) and news[0].wakes()
+        changes = changes_for_follower(self.pairs[position : position + 1], self.broker_id)
+        return bool(changes) and changes[0].completes_wait()
 
     def on_complete(self, expired: bool) -> None:
         self._answer()

@@ -42,17 +42,19 @@ class IsrChange(NamedTuple):
     isr_epochs: tuple[int, ...] = ()
 
 
-class Answered(Enum):
+class ProposalOutcome(Enum):
     """Outcomes of a proposal."""
 
     COMMITTED = "committed"
     DROPPED = "dropped"
     WAITS_FOR_CONTROLLER = "waits for LeaderAndIsr"
-    AGAIN = "to be sent again"
+    RETRY = "to be sent again"
 
 
-_ROLL_BACK: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
-_BEHIND: Final = frozenset(
+_ROLL_BACK_ERRORS: Final = frozenset(
+    {ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA}
+)
+_STALE_STATE_ERRORS: Final = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.UNKNOWN_TOPIC_ID,
@@ -85,25 +87,29 @@ class InSyncReplicas:
         self.pending = change
         self.maximal = self.committed.union(change.isr)
 
-    def answered(
+    def handle_response(
         self, change: IsrChange, error: ErrorCode, state: LeaderAndIsr | None, partition_epoch: int
-    ) -> Answered:
+    ) -> ProposalOutcome:
         """Apply the controller's response to `change`. `partition_epoch` is the leader's.
 
         A response to a proposal that is no longer pending changes nothing.
         """
         if self.pending is not change:
-            return Answered.DROPPED
+            return ProposalOutcome.DROPPED
         if error is ErrorCode.NONE:
             assert state is not None, change
             stale = (
                 state.leader_epoch != change.leader_epoch or state.partition_epoch < partition_epoch
             )
             if stale:
-                return Answered.WAITS_FOR_CONTROLLER
+                return ProposalOutcome.WAITS_FOR_CONTROLLER
             self.commit(state.isr)
-            return Answered.COMMITTED
-        if error in _ROLL_BACK:
+            return ProposalOutcome.COMMITTED
+        if error in _ROLL_BACK_ERRORS:
             self.commit(tuple(self.committed))
-            return Answered.DROPPED
-        return Answered.WAITS_FOR_CONTROLLER if error in _BEHIND else Answered.AGAIN
+            return ProposalOutcome.DROPPED
+        return (
+            ProposalOutcome.WAITS_FOR_CONTROLLER
+            if error in _STALE_STATE_ERRORS
+            else ProposalOutcome.RETRY
+        )

@@ -18,9 +18,9 @@ from kafkapy.common.cluster_state import RECOVERED, LeaderAndIsr, LeaderAndIsrPa
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
-from kafkapy.record.long_preparation import PreparedAhead
+from kafkapy.record.long_preparation import PreparationResult
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
-from kafkapy.replication.isr import Answered, InSyncReplicas, IsrChange
+from kafkapy.replication.isr import InSyncReplicas, IsrChange, ProposalOutcome
 from kafkapy.replication.refused_batches import RefusedBatches
 from kafkapy.replication.replica import Replica
 from kafkapy.storage.disk_errors import StorageShortage
@@ -42,13 +42,14 @@ class Partition:
     Fixed: `topic_partition`, `log`, `local_id`, `is_live(broker_id)`, and `may_be_replaced()`,
     which is true while this broker may have missed an election. LeaderAndIsr sets the rest.
     `topic_id` is zero until the controller sends it. `is_served` is False forever once the replica
-    is deleted or its disk failed: its log must not be used again. `times_followed` counts the times
-    it became a follower, because the log may be truncated each time.
+    is deleted or its disk failed: its log must not be used again. `become_follower_count` counts
+    the times it became a follower, because the log may be truncated each time.
     """
 
     __slots__ = (
         "adding_replicas",
         "assigned_replicas",
+        "become_follower_count",
         "controller_epoch",
         "in_sync",
         "is_leader",
@@ -63,10 +64,9 @@ class Partition:
         "log",
         "may_be_replaced",
         "partition_epoch",
-        "refused",
+        "refused_batches",
         "remote_replicas",
         "removing_replicas",
-        "times_followed",
         "topic_id",
         "topic_partition",
     )
@@ -90,7 +90,7 @@ class Partition:
         self.may_be_replaced = may_be_replaced
         self.is_served = True
         self.is_leader = False
-        self.times_followed = 0
+        self.become_follower_count = 0
         self.leader_id = -1
         self.leader_epoch = NO_EPOCH
         self.leader_epoch_start_offset = 0
@@ -102,7 +102,7 @@ class Partition:
         self.adding_replicas: tuple[int, ...] = ()
         self.removing_replicas: tuple[int, ...] = ()
         self.remote_replicas: dict[int, Replica] = {}
-        self.refused = RefusedBatches()
+        self.refused_batches = RefusedBatches()
 
     def take_out_of_service(self) -> bool:
         """Stop serving the replica for good. Returns whether it led."""
@@ -125,11 +125,11 @@ class Partition:
             return False
         is_new_epoch = state.leader_epoch > self.leader_epoch
         if is_new_epoch:
-            self.log.probe()
+            self.log.check_descriptors()
         # If another broker led in between, the followers may have truncated records of this leader.
         # (Kafka counts their old positions.)
         led_before = self.is_leader and state.leader_epoch == self.leader_epoch + 1
-        self._take_over(partition_state)
+        self._apply_partition_state(partition_state)
         self.is_leader = True
         self.leader_recovery_state = RECOVERED
         if is_new_epoch:
@@ -138,7 +138,7 @@ class Partition:
             for replica in self.remote_replicas.values():
                 is_in_sync = replica.broker_id in self.isr
                 if led_before:
-                    replica.keep(now_ms, is_in_sync, self.leader_epoch_start_offset)
+                    replica.keep_position(now_ms, is_in_sync, self.leader_epoch_start_offset)
                 else:
                     replica.reset(now_ms, is_in_sync)
         self.maybe_increment_high_watermark(now_ms)
@@ -150,15 +150,15 @@ class Partition:
         if state.partition_epoch < self.partition_epoch:
             return False
         is_new_epoch = state.leader_epoch > self.leader_epoch
-        self._take_over(partition_state)
+        self._apply_partition_state(partition_state)
         self.is_leader = False
-        self.times_followed += 1
+        self.become_follower_count += 1
         self.leader_recovery_state = state.leader_recovery_state
         self.in_sync.commit(())
         self.remote_replicas = {}
         return is_new_epoch
 
-    def _take_over(self, partition_state: LeaderAndIsrPartition) -> None:
+    def _apply_partition_state(self, partition_state: LeaderAndIsrPartition) -> None:
         state = partition_state.state
         self.leader_id = state.leader
         self.leader_epoch = state.leader_epoch
@@ -295,18 +295,18 @@ class Partition:
         self.in_sync.propose(change)
         return change
 
-    def on_isr_answer(
+    def on_alter_partition_response(
         self, change: IsrChange, error: ErrorCode, state: LeaderAndIsr | None, now_ms: int
-    ) -> Answered:
+    ) -> ProposalOutcome:
         """Apply the controller's response. The caller repeats a proposal if needed."""
-        answered = self.in_sync.answered(change, error, state, self.partition_epoch)
-        if answered is Answered.COMMITTED:
+        outcome = self.in_sync.handle_response(change, error, state, self.partition_epoch)
+        if outcome is ProposalOutcome.COMMITTED:
             assert state is not None
             self.partition_epoch = state.partition_epoch
             self.leader_recovery_state = state.leader_recovery_state
-        if answered in (Answered.COMMITTED, Answered.DROPPED):
+        if outcome in (ProposalOutcome.COMMITTED, ProposalOutcome.DROPPED):
             self.maybe_increment_high_watermark(now_ms)
-        return answered
+        return outcome
 
     # appends and reads
 
@@ -318,8 +318,8 @@ class Partition:
         now_ms: int,
         produce_version: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
-        briefly: bool = False,
-        ahead: PreparedAhead | None = None,
+        fast_only: bool = False,
+        preparation: PreparationResult | None = None,
     ) -> LogAppendInfo:
         """Append a producer's batch. The high watermark may advance at once.
 
@@ -330,21 +330,23 @@ class Partition:
             LogDirFailure: the log directory failed.
         """
         if not self.is_leader:
-            raise self.refused.refuse(records, self._not_leader(), now_ms)
+            raise self.refused_batches.refuse(records, self._not_leader(), now_ms)
         if acks == -1 and self.remote_replicas and self.is_under_min_isr:
-            raise self.refused.refuse(records, self._not_enough_replicas(), now_ms)
-        if self.refused:
-            self.refused.check(records, self.log.producers.state, now_ms)
+            raise self.refused_batches.refuse(records, self._not_enough_replicas(), now_ms)
+        if self.refused_batches:
+            self.refused_batches.check(records, self.log.producers.state, now_ms)
         try:
             info = self.log.append_as_leader(
-                records, self.leader_epoch, time_ms, origin, produce_version, briefly, ahead
+                records, self.leader_epoch, time_ms, origin, produce_version, fast_only, preparation
             )
         except StorageShortage as shortage:
-            raise self.refused.refuse(records, shortage, now_ms) from shortage.__cause__
+            raise self.refused_batches.refuse(records, shortage, now_ms) from shortage.__cause__
         except ApiError as error:
             if error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER and self.may_be_replaced():
                 # The missing batches may be in the next leader's log.
-                raise self.refused.refuse(records, self._perhaps_not_leader(), now_ms) from error
+                raise self.refused_batches.refuse(
+                    records, self._perhaps_not_leader(), now_ms
+                ) from error
             raise
         self.maybe_increment_high_watermark(now_ms)
         return info
@@ -415,10 +417,12 @@ class Partition:
             and wanted.current_leader_epoch == self.leader_epoch
             and log.log_start_offset <= wanted.fetch_offset <= log.local.log_end_offset
             and broker_id in self.remote_replicas
-            and (wanted.last_fetched_epoch == log.epochs.latest or self._is_of_past(wanted))
+            and (
+                wanted.last_fetched_epoch == log.epochs.latest or self._is_in_earlier_epoch(wanted)
+            )
         )
 
-    def _is_of_past(self, wanted: FetchPartition) -> bool:
+    def _is_in_earlier_epoch(self, wanted: FetchPartition) -> bool:
         """Whether a follower's log ends in an earlier epoch, at or before the end of that epoch
         here.
         """

@@ -20,7 +20,7 @@ class DelayedOperation:
     __slots__ = ("completed", "deadline_ms", "keys", "number", "queued_ms")
 
     is_reusable: ClassVar[bool] = False
-    """Whether the operation is used for several requests (`Purgatory.park_reusable`), until it is
+    """Whether the operation is used for several requests (`Purgatory.begin_wait`), until it is
     cancelled.
     """
 
@@ -77,17 +77,17 @@ class Purgatory:
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
         """Watch an operation that is known not to be ready."""
-        self.stand(operation, keys)
+        self.register(operation, keys)
         self._queue(operation)
         self.size += 1
 
-    def stand(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
+    def register(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
         """Watch a reusable operation under its keys, before its first request."""
         operation.keys = tuple(keys)
         for position, key in enumerate(operation.keys):
             self._watchers.setdefault(key, {})[operation] = position
 
-    def park_reusable(self, operation: DelayedOperation, deadline_ms: int) -> None:
+    def begin_wait(self, operation: DelayedOperation, deadline_ms: int) -> None:
         """Begin the wait of a reusable operation that is known not to be ready."""
         operation.completed = False
         operation.deadline_ms = deadline_ms
@@ -153,7 +153,7 @@ class Purgatory:
             self.size -= 1
         elif not operation.is_reusable:
             return
-        self._forget(operation)
+        self._remove(operation)
 
     def waiting(self) -> list[DelayedOperation]:
         """The waiting operations, in no particular order."""
@@ -169,10 +169,10 @@ class Purgatory:
         operation.completed = True
         self.size -= 1
         if not operation.is_reusable:
-            self._forget(operation)
+            self._remove(operation)
         operation.on_complete(expired)
 
-    def _forget(self, operation: DelayedOperation) -> None:
+    def _remove(self, operation: DelayedOperation) -> None:
         for key in operation.keys:
             watched = self._watchers.get(key)
             if watched is not None:

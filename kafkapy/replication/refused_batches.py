@@ -24,14 +24,14 @@ from kafkapy.storage.producer_state import ProducerState
 PIPELINED_MAX: Final = 4
 """The batches that may be in flight behind a refused one (max.in.flight.requests.per.connection is
 5)."""
-REMEMBERED_MS: Final = 5_000
+REFUSAL_TTL_MS: Final = 5_000
 """The lifetime of a refusal. By then, batches in flight at the refusal have arrived, or their
 connection has failed."""
 PRODUCERS_MAX: Final = 1_000
 PARTITIONS_MAX: Final = 1_000
 
 _SEQUENCE_MASK: Final = 0x7FFF_FFFF
-_HALF: Final = 1 << 30
+_HALF_RANGE: Final = 1 << 30
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class _Refusal:
     code: ErrorCode
     message: str
     until_ms: int
-    left: int
+    remaining: int
 
 
 class RefusedBatches:
@@ -69,12 +69,12 @@ class RefusedBatches:
         known = self._by_producer.get(producer_id)
         if known is not None and known.producer_epoch == epoch and now_ms <= known.until_ms:
             if _is_after(sequence, known.first_sequence):
-                known.left -= 1
+                known.remaining -= 1
                 return error
         elif len(self._by_producer) >= PRODUCERS_MAX:
             del self._by_producer[next(iter(self._by_producer))]
         self._by_producer[producer_id] = _Refusal(
-            epoch, sequence, error.code, error.message, now_ms + REMEMBERED_MS, PIPELINED_MAX
+            epoch, sequence, error.code, error.message, now_ms + REFUSAL_TTL_MS, PIPELINED_MAX
         )
         return error
 
@@ -98,11 +98,11 @@ class RefusedBatches:
         if (
             known.producer_epoch == epoch
             and _is_after(sequence, known.first_sequence)
-            and known.left > 0
+            and known.remaining > 0
             and now_ms <= known.until_ms
-            and not _has(log, producer_id, known)
+            and not _log_has_batch(log, producer_id, known)
         ):
-            known.left -= 1
+            known.remaining -= 1
             raise ApiError(known.code, known.message)
         del self._by_producer[producer_id]
 
@@ -111,7 +111,7 @@ Key = tuple[str | Uuid, int]
 """A topic's name or id, and a partition index."""
 
 
-class RefusedBeforehand:
+class UnhostedRefusals:
     """The refused batches of partitions that this broker does not host yet, or whose topic id is
     unknown yet, after a restart or for a new topic. The partition may be found when the producer's
     next batch in flight arrives.
@@ -128,12 +128,12 @@ class RefusedBeforehand:
         refused, _ = known.pop(key, (RefusedBatches(), 0))
         error = refused.refuse(records, error, now_ms)
         if refused:
-            known[key] = refused, now_ms + REMEMBERED_MS
+            known[key] = refused, now_ms + REFUSAL_TTL_MS
         if len(known) > PARTITIONS_MAX:
             del known[next(iter(known))]
         return error
 
-    def give(self, keys: Iterable[Key], refused: RefusedBatches, now_ms: int) -> None:
+    def move_to(self, keys: Iterable[Key], refused: RefusedBatches, now_ms: int) -> None:
         """Move the refusals of a partition that is found now to the partition's own `refused`."""
         known = self.by_partition
         while known and next(iter(known.values()))[1] < now_ms:  # entries are in the order of time
@@ -157,7 +157,7 @@ def _producer_of(records: Buffer) -> tuple[int, int, int] | None:
     return header.producer_id, header.producer_epoch, header.base_sequence
 
 
-def _has(log: ProducerState, producer_id: int, refusal: _Refusal) -> bool:
+def _log_has_batch(log: ProducerState, producer_id: int, refusal: _Refusal) -> bool:
     """Whether the log has the refused batch, or a later one, by now."""
     last = log.last_sequence(producer_id, refusal.producer_epoch)
     return last != NO_SEQUENCE and not _is_after(refusal.first_sequence, last)
@@ -165,4 +165,4 @@ def _has(log: ProducerState, producer_id: int, refusal: _Refusal) -> bool:
 
 def _is_after(sequence: int, other: int) -> bool:
     """Whether `sequence` comes after `other`; 2^31-1 is followed by 0."""
-    return 0 < (sequence - other) & _SEQUENCE_MASK < _HALF
+    return 0 < (sequence - other) & _SEQUENCE_MASK < _HALF_RANGE

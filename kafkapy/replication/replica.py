@@ -41,7 +41,7 @@ class Replica:
         self.last_fetch_ms = NEVER_MS
         self.last_fetch_leader_end_offset = 0
 
-    def keep(self, now_ms: int, in_isr: bool, leader_end_offset: int) -> None:
+    def keep_position(self, now_ms: int, in_isr: bool, leader_end_offset: int) -> None:
         """Keep the position in a new leader epoch, because this broker led before."""
         self.last_caught_up_ms = self.last_fetch_ms = now_ms if in_isr else NEVER_MS
         self.last_fetch_leader_end_offset = leader_end_offset
@@ -68,7 +68,7 @@ class Replica:
         self.last_fetch_leader_end_offset = leader_end_offset
         self.last_fetch_ms = now_ms
 
-    def caught_up(self, now_ms: int, leader_end_offset: int) -> None:
+    def record_caught_up(self, now_ms: int, leader_end_offset: int) -> None:
         """Record a fetch of a replica that had all records before, and still has them."""
         self.last_caught_up_ms = self.last_fetch_ms = now_ms
         self.last_fetch_leader_end_offset = leader_end_offset

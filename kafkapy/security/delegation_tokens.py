@@ -29,7 +29,7 @@ class TokenInformation(NamedTuple):
         """Whether this principal may renew or expire the token. Its requester may not."""
         return principal == self.owner or principal in self.renewers
 
-    def concerns(self, principal: str) -> bool:
+    def is_owner_or_renewer(self, principal: str) -> bool:
         """Whether the token may be described to this principal without an ACL
         (`TokenInformation.ownerOrRenewer`).
         """

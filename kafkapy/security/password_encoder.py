@@ -29,7 +29,7 @@ PREFIX: Final = "password.encoder."
 
 CBC: Final = "AES/CBC/PKCS5Padding"
 GCM: Final = "AES/GCM/NoPadding"
-_PASSWORDS: Final = (
+_PASSWORD_SUFFIXES: Final = (
     "ssl.key.password",
     "ssl.keystore.password",
     "ssl.keystore.key",
@@ -44,7 +44,7 @@ _BLOCK_BITS: Final = 128
 _KEY_BITS: Final = (128, 192, 256)
 _SALT_BYTES: Final = 256
 _HASHES: Final = {f"PBKDF2WithHmacSHA{size}": f"sha{size}" for size in (1, 224, 256, 384, 512)}
-_NEWEST: Final = "PBKDF2WithHmacSHA512"
+_DEFAULT_KEY_FACTORY: Final = "PBKDF2WithHmacSHA512"
 
 # Returns this number of random bytes.
 RandomBytes = Callable[[int], bytes]
@@ -56,7 +56,7 @@ class PasswordEncoder(NamedTuple):
     """
 
     secret: str
-    key_factory: str = _NEWEST
+    key_factory: str = _DEFAULT_KEY_FACTORY
     cipher: str = CBC
     key_length_bits: int = 128
     iterations: int = 4096
@@ -69,7 +69,7 @@ class PasswordEncoder(NamedTuple):
         """
         salt, vector = random_bytes(_SALT_BYTES), random_bytes(_IV_BYTES[self.cipher])
         key = self._key(self.key_factory, salt, self.iterations, self.key_length_bits)
-        encrypted = _encrypted(self.cipher, key, vector, password.encode())
+        encrypted = _encrypt(self.cipher, key, vector, password.encode())
         rows = {
             "keyFactoryAlgorithm": self.key_factory,
             "cipherAlgorithm": self.cipher,
@@ -97,7 +97,7 @@ class PasswordEncoder(NamedTuple):
             _check_algorithms(key_factory, cipher)
             salt, vector = _bytes(rows["salt"]), _bytes(rows["initializationVector"])
             key = self._key(key_factory, salt, int(rows["iterations"]), int(rows["keyLength"]))
-            plain = _decrypted(cipher, key, vector, _bytes(rows["encryptedPassword"]))
+            plain = _decrypt(cipher, key, vector, _bytes(rows["encryptedPassword"]))
             length = int(rows["passwordLength"])
         except (KeyError, ValueError, OverflowError) as error:
             raise ConfigError(f"it is no encoded password ({error!r})") from error
@@ -122,28 +122,28 @@ def password_encoder(
     secret = properties.get(secret_key)
     if secret is None:
         return None
-    made = PasswordEncoder(
+    encoder = PasswordEncoder(
         secret,
-        properties.get(KEY_FACTORY, _NEWEST),
+        properties.get(KEY_FACTORY, _DEFAULT_KEY_FACTORY),
         properties.get(CIPHER, CBC),
         _number(properties, KEY_LENGTH, 128),
         _number(properties, ITERATIONS, 4096),
     )
-    _check_algorithms(made.key_factory, made.cipher)
-    if made.key_length_bits not in _KEY_BITS:
+    _check_algorithms(encoder.key_factory, encoder.cipher)
+    if encoder.key_length_bits not in _KEY_BITS:
         allowed = ", ".join(map(str, _KEY_BITS))
-        raise ConfigError(f"{KEY_LENGTH}={made.key_length_bits}: AES has {allowed}")
-    if made.iterations < 1024:
-        raise ConfigError(f"{ITERATIONS}={made.iterations} must be at least 1024")
-    return made
+        raise ConfigError(f"{KEY_LENGTH}={encoder.key_length_bits}: AES has {allowed}")
+    if encoder.iterations < 1024:
+        raise ConfigError(f"{ITERATIONS}={encoder.iterations} must be at least 1024")
+    return encoder
 
 
 def is_password(name: str) -> bool:
     """Whether a dynamic broker config is a secret, with any prefix, as in Kafka."""
-    return name.endswith(_PASSWORDS)
+    return name.endswith(_PASSWORD_SUFFIXES)
 
 
-def encoded(
+def encode_configs(
     configs: Mapping[str, str], encoder: PasswordEncoder, random_bytes: RandomBytes
 ) -> dict[str, str]:
     """A broker's configs in their stored form. Raises as `PasswordEncoder.encode`."""
@@ -154,12 +154,12 @@ def encoded(
 
 
 def _check_algorithms(key_factory: str, cipher: str) -> None:
-    for key, given, allowed in (
+    for key, value, allowed in (
         (KEY_FACTORY, key_factory, _HASHES),
         (CIPHER, cipher, _IV_BYTES),
     ):
-        if given not in allowed:
-            raise ConfigError(f"{key}={given}: served are {', '.join(allowed)}")
+        if value not in allowed:
+            raise ConfigError(f"{key}={value}: served are {', '.join(allowed)}")
 
 
 def _number(properties: Mapping[str, str], key: str, default: int) -> int:
@@ -169,7 +169,7 @@ def _number(properties: Mapping[str, str], key: str, default: int) -> int:
     return int(text)
 
 
-def _encrypted(cipher: str, key: bytes, vector: bytes, plain: bytes) -> bytes:
+def _encrypt(cipher: str, key: bytes, vector: bytes, plain: bytes) -> bytes:
     _require_cryptography()
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -183,7 +183,7 @@ def _encrypted(cipher: str, key: bytes, vector: bytes, plain: bytes) -> bytes:
     return encryptor.update(padded) + encryptor.finalize()
 
 
-def _decrypted(cipher: str, key: bytes, vector: bytes, encrypted: bytes) -> str | None:
+def _decrypt(cipher: str, key: bytes, vector: bytes, encrypted: bytes) -> str | None:
     """The text, or None if the key is wrong."""
     _require_cryptography()
     from cryptography.exceptions import InvalidTag

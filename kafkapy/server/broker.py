@@ -17,7 +17,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.controller.config import ControllerConfig
 from kafkapy.metadata.acl_authorizer import AclAuthorizer, parse_super_users
 from kafkapy.metadata.cache import MetadataCache
-from kafkapy.metadata.dynamic_broker_configs import of_listeners_at_start
+from kafkapy.metadata.dynamic_broker_configs import listener_configs_at_start
 from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.metadata.telemetry import ClientTelemetry
 from kafkapy.protocol.api_keys import ApiKey
@@ -39,7 +39,7 @@ from kafkapy.server.api.token_requests import TokenRequests
 from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.server.changes.config_applier import ConfigApplier
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.changes.stored_changes import Followed
+from kafkapy.server.changes.stored_changes import ZooKeeperWatcher
 from kafkapy.server.changes.token_changes import TokenChangeListener
 from kafkapy.server.cluster.cluster_features import ClusterFeatures, supported_features
 from kafkapy.server.cluster.cluster_member import ClusterMember
@@ -49,7 +49,7 @@ from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.cluster.producer_ids import ProducerIdManager
 from kafkapy.server.config.addresses import resolve
 from kafkapy.server.config.dynamic_config import DynamicConfig
-from kafkapy.server.config.ineffective_configs import warn_of_broker
+from kafkapy.server.config.ineffective_configs import warn_of_broker_configs
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.listeners import Listener
 from kafkapy.server.coordinators.group_service import GroupService, set_up_groups
@@ -58,7 +58,7 @@ from kafkapy.server.coordinators.share_setup import set_up_shares
 from kafkapy.server.coordinators.transaction_setup import set_up_transactions
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.maintenance import Maintenance
-from kafkapy.server.network.acceptor import cannot_bind
+from kafkapy.server.network.acceptor import bind_error
 from kafkapy.server.network.connection_limits import ConnectionLimits
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.listener_setup import set_up_listeners
@@ -66,7 +66,7 @@ from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.background_tasks import BackgroundTasks
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.turns import SliceScheduler
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.server.security.node_security import check_login
 from kafkapy.server.security.scram_credentials import ScramCredentials
@@ -106,13 +106,13 @@ class Broker:
         self._metadata = MetadataCache()
         self._waiter = MetadataWaiter(self._metadata)
         self._metrics = Metrics()
-        self._turns = Turns()
+        self._slices = SliceScheduler()
         self._tasks = BackgroundTasks()
         self._tokens = DelegationTokens(config.token_secret, self.clock)
         self._token_admin: TokenAdmin | None = None  # None without a secret key
         self._scram_credentials = ScramCredentials(self._tokens)
         self._telemetry = ClientTelemetry(config.get_int("telemetry.max.bytes"), self.random)
-        self._exported: BrokerMetrics | None = None  # None without a metrics port
+        self._exporter: BrokerMetrics | None = None  # None without a metrics port
         self._authorizer: AclAuthorizer | None = None  # set together with _acl_admin
         self._acl_admin: AclAdmin | None = None
         self._quotas = quotas = ClientQuotas(config, self.clock)
@@ -125,18 +125,18 @@ class Broker:
         self._passwords = DynamicPasswords(config.properties, self.random.bytes)
         self._bind = machine.bind
         self._features = ClusterFeatures(supported_features(config))
-        self._followed: list[Followed] = [self._features]
-        self._insecure: ConfigError | None = None
+        self._followed: list[ZooKeeperWatcher] = [self._features]
+        self._security_error: ConfigError | None = None
         try:
-            self._secure(config)
+            self._set_up_listeners(config)
         except ConfigError as error:
             if not self._passwords.has_secret:
                 raise
-            self._insecure = error  # the dynamic configs may have the missing settings
+            self._security_error = error  # the dynamic configs may have the missing settings
 
-    def _secure(self, config: KafkaConfig) -> None:
+    def _set_up_listeners(self, config: KafkaConfig) -> None:
         """Set up the listeners of `config` with its security settings."""
-        listening = set_up_listeners(
+        parts = set_up_listeners(
             config,
             self._scram_credentials,
             self._connections,
@@ -146,10 +146,10 @@ class Broker:
             self.clock,
             self.random,
         )
-        self._acceptor = listening.acceptor
-        self._listener_changes = listening.changes
-        self._oauth = listening.oauth
-        self._node_security = listening.node_security
+        self._acceptor = parts.acceptor
+        self._listener_changes = parts.changes
+        self._oauth = parts.oauth
+        self._node_security = parts.node_security
 
     async def start(self) -> None:
         """Become a running broker.
@@ -183,8 +183,8 @@ class Broker:
         self.is_serving = True
         await self._member.wait_for_metadata()
         self._maintenance.start()
-        if self._exported is not None:
-            await self._exported.start(self.config)
+        if self._exporter is not None:
+            await self._exporter.start(self.config)
         self._metrics.broker_state = RUNNING
         logger.info("[KafkaServer id=%d] started (kafkapy %s)", self._broker_id, __version__)
 
@@ -192,7 +192,7 @@ class Broker:
         """Stop cleanly: responses under way are sent in full, and the logs are flushed to disk."""
         logger.info("[KafkaServer id=%d] shutting down", self._broker_id)
         self._metrics.broker_state = PENDING_CONTROLLED_SHUTDOWN
-        await self._member.hand_over()
+        await self._member.controlled_shutdown()
         self._metrics.broker_state = SHUTTING_DOWN
         self._acceptor.stop_accepting()
         await self._maintenance.stop()
@@ -203,9 +203,9 @@ class Broker:
         self._groups.stop()
         self._connections.close_all()
         await self._tasks.cancel()
-        self._turns.close()
-        if self._exported is not None:
-            await self._exported.server.stop()
+        self._slices.close()
+        if self._exporter is not None:
+            await self._exporter.server.stop()
         await self._member.leave()
         self._pid_file.remove()
         self._log_manager.shutdown(self._member.broker_epoch)
@@ -230,7 +230,7 @@ class Broker:
             producers=config.producers(),
         )
         self._log_manager.open()
-        warn_of_broker(config.properties)
+        warn_of_broker_configs(config.properties)
         self._pid_file.hold(f"{self._log_manager.live_log_dirs[0]}/{PID_FILE}")
 
     async def _identify(self) -> None:
@@ -252,30 +252,30 @@ class Broker:
         configs, passwords = self._store.configs, self._passwords
         name = str(self._broker_id)
         own = await configs.get("brokers", name)
-        if (encoded_anew := passwords.encoded_anew(own)) is not None:
-            own = encoded_anew
-            await configs.begin_broker(name, own)
+        if (reencoded := passwords.reencoded(own)) is not None:
+            own = reencoded
+            await configs.set_before_start(name, own)
         default = await configs.get("brokers", "<default>")
         self._configs.set_broker_layers(default=default, broker=passwords.plain(own))
-        self._secure_by_dynamic_configs()
+        self._apply_dynamic_listeners()
         self._configs.topic_overrides.update(await configs.get_all("topics"))
         self._log_manager.update_broker_defaults(self._configs.log_defaults())
 
-    def _secure_by_dynamic_configs(self) -> None:
+    def _apply_dynamic_listeners(self) -> None:
         """Apply listener configs from ZooKeeper; TLS stores only if server.properties is unusable.
         Unusable ones are ignored. Raises ConfigError if both are unusable."""
-        layers, insecure = self._configs.layers, self._insecure
-        own = of_listeners_at_start(layers.dynamic_broker, stores=insecure is not None)
+        layers, security_error = self._configs.layers, self._security_error
+        own = listener_configs_at_start(layers.dynamic_broker, stores=security_error is not None)
         if own:
             try:
-                self._secure(KafkaConfig({**self.config.properties, **own}))
+                self._set_up_listeners(KafkaConfig({**self.config.properties, **own}))
             except ConfigError as error:
-                if insecure is not None:
+                if security_error is not None:
                     raise
                 logger.error("%s; what server.properties says serves instead", error)
-        elif insecure is not None:
-            raise insecure
-        self._listener_changes.begin(layers.given())
+        elif security_error is not None:
+            raise security_error
+        self._listener_changes.load_stored(layers.configured())
 
     def _bind_ports(self) -> None:
         """Bind the ports before the logs are loaded: a port in use is reported before the recovery.
@@ -290,7 +290,7 @@ class Broker:
             try:  # a check; bound again when the metrics are served
                 self._bind(Listener("METRICS", host, port, "PLAINTEXT")).close()
             except OSError as error:
-                raise cannot_bind(f"kafkapy.metrics.port={port} on {host}", port, error) from error
+                raise bind_error(f"kafkapy.metrics.port={port} on {host}", port, error) from error
 
     async def _load_acls(self) -> None:
         config = self.config
@@ -424,23 +424,23 @@ class Broker:
             clock,
         )
         assert listener_changes.listeners is not None
-        listener_changes.listeners.on_change = self._readvertise
+        listener_changes.listeners.on_change = self._update_listeners
 
     async def _start_coordinators(self) -> None:
         for service in (self._groups, self._transactions, self._shares.service):
             await service.start(self._store)
 
-    async def _readvertise(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
+    async def _update_listeners(self, config: KafkaConfig, endpoints: tuple[Endpoint, ...]) -> None:
         """Register changed listeners. The limits are the current ones: `config` may be older."""
-        names, given = [each.name for each in config.listeners], self._configs.layers.given()
-        self._quotas.creations.have(names)
-        self._quotas.creations.update(given)
-        self._connection_limits.have(names, given)
-        await self._member.readvertise(endpoints)
+        names, configs = [each.name for each in config.listeners], self._configs.layers.configured()
+        self._quotas.creations.set_listeners(names)
+        self._quotas.creations.update(configs)
+        self._connection_limits.set_listeners(names, configs)
+        await self._member.update_endpoints(endpoints)
 
     def _dispatcher(self) -> Dispatcher:
         """The dispatcher with all request handlers."""
-        config, clock, turns = self.config, self.clock, self._turns
+        config, clock, slices = self.config, self.clock, self._slices
         cluster = ClusterView(self._cluster_id, self._broker_id, self._metadata)
         authorization, throttler = Authorization(self._authorizer), Throttler(self._quotas, clock)
         auto_create_topics = config.get_bool("auto.create.topics.enable")
@@ -448,7 +448,7 @@ class Broker:
             self.replicas,
             self._metrics,
             clock,
-            turns,
+            slices,
             self._verifier,
             cluster,
             throttler,
@@ -482,19 +482,19 @@ class Broker:
                 auto_create_topics,
                 authorization,
                 self._quotas,
-                turns,
+                slices,
                 self._tasks,
                 self._features,
-                self._exported is not None,
+                self._exporter is not None,
             ),
-            **handler_table.telemetry(self._exported and self._exported.client_metrics, clock),
+            **handler_table.telemetry(self._exporter and self._exporter.client_metrics, clock),
             **handler_table.in_background(self._tasks, *self._background_areas(authorization)),
         }
         return Dispatcher(
             handler_table.table(handlers, authorization, auto_create_topics, self._metadata),
             self._metrics.requests,
             throttler,
-            turns,
+            slices,
             produce.fast,
             fetch.fast,
         )
@@ -503,7 +503,7 @@ class Broker:
         self, authorization: Authorization
     ) -> list[handler_table.BackgroundHandlers]:
         """The handlers that wait for ZooKeeper, the controller or other brokers, by area."""
-        config, metadata, waiter, turns = self.config, self._metadata, self._waiter, self._turns
+        config, metadata, waiter, slices = self.config, self._metadata, self._waiter, self._slices
         changes, controller, tasks = self._config_changes, self.controller, self._tasks
         return [
             handler_table.transactions(
@@ -515,7 +515,7 @@ class Broker:
                 self._producer_ids,
                 self._creator,
             ),
-            handler_table.share_offsets(self._shares, self._features, authorization, tasks, turns),
+            handler_table.share_offsets(self._shares, self._features, authorization, tasks, slices),
             handler_table.topics(
                 self._topic_admin,
                 config.get_bool("delete.topic.enable"),
@@ -525,14 +525,14 @@ class Broker:
                 self._configs,
                 authorization,
                 self._quotas,
-                turns,
+                slices,
             ),
             handler_table.configs(
-                self._config_admin, self._configs, changes, metadata, self._broker_id, turns
+                self._config_admin, self._configs, changes, metadata, self._broker_id, slices
             ),
-            handler_table.acls(self._acl_admin, turns),
-            handler_table.quotas(self._quota_admin, changes, turns),
-            handler_table.scram(self._scram_admin, changes, controller, turns),
+            handler_table.acls(self._acl_admin, slices),
+            handler_table.quotas(self._quota_admin, changes, slices),
+            handler_table.scram(self._scram_admin, changes, controller, slices),
             handler_table.delegation_tokens(
                 TokenRequests(config, self._token_admin), self._tokens, authorization, tasks
             ),
@@ -544,22 +544,22 @@ class Broker:
         config = self.config
         defaults = TopicDefaults.from_config(config)
         self._topic_admin = TopicAdmin(self._store, self._metadata, self.random, defaults)
-        changing = asyncio.Lock()
-        self._scram_admin = ScramAdmin(self._store, changing)
-        self._quota_admin = QuotaAdmin(self._store, changing, resolve, config.is_alone)
+        config_lock = asyncio.Lock()
+        self._scram_admin = ScramAdmin(self._store, config_lock)
+        self._quota_admin = QuotaAdmin(self._store, config_lock, resolve, config.is_alone)
         self._config_admin = ConfigAdmin(
             self._store,
-            changing,
+            config_lock,
             self._metadata,
             lambda: self._configs.layers,
             self._broker_id,
             self._configs.log_defaults,
-            lambda configs: self._listener_changes.prepare(*self._configs.change_of_own(configs)),
+            lambda configs: self._listener_changes.prepare(*self._configs.own_change(configs)),
             self._passwords,
         )
-        waiter, turns = self._waiter, self._turns
-        self._creator = AutoCreator(config, self._topic_admin, self._metadata, waiter, turns)
-        self._shares.create_topic_by(self._creator.create, self._tasks.spawn)
+        waiter, slices = self._waiter, self._slices
+        self._creator = AutoCreator(config, self._topic_admin, self._metadata, waiter, slices)
+        self._shares.set_topic_creator(self._creator.create, self._tasks.spawn)
 
     async def _start_tokens(self) -> None:
         """Load the stored delegation tokens and follow their changes, if a secret key is set."""
@@ -580,7 +580,7 @@ class Broker:
         # Imported only with a metrics port: the import takes a tenth of the start-up time.
         from kafkapy.server.observability.metrics_server import set_up_metrics
 
-        self._exported = set_up_metrics(
+        self._exporter = set_up_metrics(
             self._metrics,
             self.replicas,
             self._fetch_sessions,
@@ -592,7 +592,7 @@ class Broker:
             self._transactions,
             self._telemetry,
             self.clock,
-            self._turns,
+            self._slices,
         )
 
     def _on_fatal(self, fault: BaseException) -> None:

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-_FULL: Final = 2
-_WHOLE_EVERY_S: Final = 3600.0
-_YOUNG_OBJECTS: Final = 5000
+_OLDEST_GENERATION: Final = 2
+_FULL_INTERVAL_S: Final = 3600.0
+_YOUNG_THRESHOLD: Final = 5000
 """The number of allocations minus deallocations that starts a collection of the youngest
 generation. A few waiting requests reach CPython's default of 700. With it, collections took 2 % of
 a busy leader's processor time, and found hardly any cycles."""
@@ -27,20 +27,20 @@ def freeze_survivors(now_s: Callable[[], float] = time.monotonic) -> None:
     freeze waits for the hourly collection. The long-lived objects here (partitions, logs,
     connections, groups) are dismantled when they end.
     """
-    gc.set_threshold(_YOUNG_OBJECTS)
-    due_s = now_s() + _WHOLE_EVERY_S
+    gc.set_threshold(_YOUNG_THRESHOLD)
+    due_s = now_s() + _FULL_INTERVAL_S
 
-    def collecting(phase: str, info: dict[str, int]) -> None:
+    def on_collection(phase: str, info: dict[str, int]) -> None:
         nonlocal due_s
-        if info["generation"] != _FULL:
+        if info["generation"] != _OLDEST_GENERATION:
             return
         if phase == "stop":
             gc.freeze()
         elif now_s() >= due_s:
-            due_s = now_s() + _WHOLE_EVERY_S
+            due_s = now_s() + _FULL_INTERVAL_S
             gc.unfreeze()
 
-    gc.callbacks.append(collecting)
+    gc.callbacks.append(on_collection)
 
 
 def return_free_memory() -> None:

@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import LogDirFailure
-from kafkapy.common.system import BriefPauses
+from kafkapy.common.system import GilPause
 from kafkapy.server.replicas.log_dir_moves import LogDirMoves
 from kafkapy.server.scheduler import Scheduler
 from kafkapy.storage.disk_errors import StorageShortage
@@ -35,7 +35,7 @@ _DELETE_FILES_MS: Final = 1000
 _FLUSH_MS: Final = 1000
 _IDLE_CHECK_MAX_MS: Final = 10_000
 _LOG_DIR_MOVES_MS: Final = 100
-_ASK_FOR_REPLICAS_MS: Final = 10_000
+_REQUEST_REPLICAS_MS: Final = 10_000
 
 
 class Maintenance:
@@ -94,19 +94,19 @@ class Maintenance:
         every(
             "highwatermark-checkpoint",
             get("replica.high.watermark.checkpoint.interval.ms"),
-            logs.write_high_watermarks,
+            logs.checkpoint_high_watermarks,
         )
         every(
             "kafka-delete-logs",
             _DELETE_FILES_MS,
-            lambda: self._ignore(logs.delete_due_files(time_ms())),
+            lambda: self._discard(logs.delete_due_files(time_ms())),
         )
         every("kafka-log-flusher", _FLUSH_MS, self._flush)
         every("replica-alter-log-dirs", _LOG_DIR_MOVES_MS, self._move_logs)
         every(
             "PeriodicProducerExpirationCheck",
             get("producer.id.expiration.check.interval.ms"),
-            lambda: self._ignore(logs.expire_producers(time_ms())),
+            lambda: self._discard(logs.expire_producers(time_ms())),
         )
         self._start_coordinators()
         every(
@@ -114,10 +114,16 @@ class Maintenance:
             get("replica.lag.time.max.ms") // 2,
             self._replicas.shrink_isrs,
         )
-        every("replicas-without-files", _ASK_FOR_REPLICAS_MS, self._replicas.ask_for_replicas)
+        every(
+            "replicas-without-files", _REQUEST_REPLICAS_MS, self._replicas.request_missing_replicas
+        )
         idle_ms = get("connections.max.idle.ms")
         if idle_ms >= 0:
-            every("idle-connections", max(1, min(idle_ms // 4, _IDLE_CHECK_MAX_MS)), self._idle)
+            every(
+                "idle-connections",
+                max(1, min(idle_ms // 4, _IDLE_CHECK_MAX_MS)),
+                self._close_idle_connections,
+            )
         if self._config.get_bool("log.cleaner.enable"):
             every("kafka-log-cleaner", max(1, get("log.cleaner.backoff.ms")), self._clean)
 
@@ -163,7 +169,7 @@ class Maintenance:
         await self._scheduler.stop()
 
     @staticmethod
-    def _ignore(_: object) -> None:
+    def _discard(_: object) -> None:
         """Discard the result of a step; only tests use it."""
 
     async def _delete_old_segments(self) -> None:
@@ -177,11 +183,11 @@ class Maintenance:
                 await asyncio.wait([work])
             except asyncio.CancelledError:
                 await asyncio.wait([work])  # the kernel reports a failed write only once
-                self._flushed(task, work)
+                self._complete_flush(task, work)
                 raise
-            self._flushed(task, work)
+            self._complete_flush(task, work)
 
-    def _flushed(self, task: FlushTask, work: asyncio.Future[None]) -> None:
+    def _complete_flush(self, task: FlushTask, work: asyncio.Future[None]) -> None:
         try:
             work.result()
         except LogDirFailure as failure:
@@ -200,13 +206,13 @@ class Maintenance:
         groups = self._groups
         groups.run(lambda _: groups.coordinator.expire_offsets(self._clock.time_ms()))
 
-    def _idle(self) -> None:
+    def _close_idle_connections(self) -> None:
         self._connections.close_idle(self._clock.monotonic_ms())
 
     async def _clean(self) -> None:
         """Clean logs one after another until none is dirty enough, or one fails."""
         while (cleaning := self._cleaner.next_cleaning(self._clock.time_ms())) is not None:
-            work = asyncio.ensure_future(asyncio.to_thread(cleaning.run, BriefPauses()))
+            work = asyncio.ensure_future(asyncio.to_thread(cleaning.run, GilPause()))
             try:
                 await asyncio.wait([work])
             except asyncio.CancelledError:

@@ -39,15 +39,15 @@ async def run_until_stopped(broker: Broker) -> int:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as by nohup
             loop.add_signal_handler(number, stop.set)
-    told = loop.create_task(_wait_for(stop))
+    stop_requested = loop.create_task(_wait_for(stop))
     failed = loop.create_task(_wait_for(broker.failed))
     try:
-        if not await _start(broker, told, failed):
+        if not await _start(broker, stop_requested, failed):
             return 1
         service_manager.notify(service_manager.READY)
-        await asyncio.wait([told, failed], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([stop_requested, failed], return_when=asyncio.FIRST_COMPLETED)
     finally:
-        told.cancel()
+        stop_requested.cancel()
         failed.cancel()
     if broker.failed.is_set():
         return 1
@@ -61,11 +61,11 @@ async def _wait_for(event: asyncio.Event) -> None:
 
 
 async def _start(
-    broker: Broker, told_to_stop: asyncio.Task[None], failed: asyncio.Task[None]
+    broker: Broker, stop_requested: asyncio.Task[None], failed: asyncio.Task[None]
 ) -> bool:
     """Start the broker. Returns False if it failed, or a signal came before it had started."""
     starting = asyncio.get_running_loop().create_task(broker.start())
-    await asyncio.wait([starting, told_to_stop, failed], return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait([starting, stop_requested, failed], return_when=asyncio.FIRST_COMPLETED)
     if not starting.done() and broker.is_serving and not failed.done():
         await asyncio.wait(
             [starting, failed], timeout=_END_OF_START_LIMIT_S, return_when=asyncio.FIRST_COMPLETED
@@ -82,7 +82,7 @@ async def _start(
     return False
 
 
-def _end_with_input() -> None:
+def _stop_at_eof() -> None:
     """Treat the end of standard input as a SIGTERM: the process at its other end has ended.
 
     Raises:
@@ -123,14 +123,14 @@ def run(properties: Mapping[str, str], until_eof: bool = False) -> int:
     raise_open_files_limit()
     gc_tuning.freeze_survivors()
 
-    async def life() -> int:
+    async def serve() -> int:
         if until_eof:
-            _end_with_input()
-        returning = asyncio.ensure_future(_return_memory())
+            _stop_at_eof()
+        memory_task = asyncio.ensure_future(_return_memory())
         try:
             return await run_until_stopped(Broker(config))
         finally:
-            returning.cancel()
+            memory_task.cancel()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(life())
+        return runner.run(serve())

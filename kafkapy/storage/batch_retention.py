@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkapy.record.batch_header import INT64_MAX, MAGIC, NO_PRODUCER_ID, BatchHeader, Buffer
-from kafkapy.record.builder import RecordData, build_batch, rebuild_batch, thin_batch
+from kafkapy.record.builder import RecordData, build_batch, keep_rows, rebuild_batch
 from kafkapy.record.control import ControlRecordType, control_type_id
 from kafkapy.record.records import Record, batch_records
 from kafkapy.record.row_index import RowIndex, index_rows
@@ -33,7 +33,7 @@ class CleanedTransactions:
     """
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
+        self._pending_aborts = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
         self._aborted: dict[int, AbortedTransaction] = {}
         self._seen_aborted: set[int] = set()
         self._seen_committed: set[int] = set()
@@ -74,8 +74,8 @@ class CleanedTransactions:
         return False
 
     def _begin_up_to(self, offset: int) -> None:
-        while self._coming and self._coming[-1].first_offset <= offset:
-            entry = self._coming.pop()
+        while self._pending_aborts and self._pending_aborts[-1].first_offset <= offset:
+            entry = self._pending_aborts.pop()
             self._aborted.setdefault(entry.producer_id, entry)
 
 
@@ -109,7 +109,7 @@ class BatchRetention:
         discard = self._transactions.on_data(header)
         offsets = self._offsets
         if discard or offsets.is_superseded(header.base_offset, header.last_offset):
-            return self._emptied(header, batch)
+            return self._empty_batch(header, batch)
         if header.magic == MAGIC:
             return self._retain_rows(header, batch)
         return self._retain_messages(header, batch)
@@ -120,27 +120,27 @@ class BatchRetention:
         horizon = header.delete_horizon_ms
         is_due = without_data and horizon is not None and horizon <= self._now_ms
         if is_due or header.record_count == 0:
-            return self._emptied(header, batch)
+            return self._empty_batch(header, batch)
         if without_data and horizon is None:
-            return self._with_horizon(header, list(batch_records(batch, header)))
+            return self._rebuild_with_horizon(header, list(batch_records(batch, header)))
         return batch
 
     def _retain_rows(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
         index = index_rows(batch, header)
         tombstones = set(index.tombstones)
-        kept = self._kept(header, index, tombstones)
+        kept = self._kept_rows(header, index, tombstones)
         if not kept:
-            return self._emptied(header, batch)
+            return self._empty_batch(header, batch)
         if not header.has_delete_horizon and not tombstones.isdisjoint(kept):
             rows = list(batch_records(batch, header))
-            return self._with_horizon(header, [rows[i] for i in kept])
-        return batch if len(kept) == len(index.offsets) else thin_batch(header, index, kept)
+            return self._rebuild_with_horizon(header, [rows[i] for i in kept])
+        return batch if len(kept) == len(index.offsets) else keep_rows(header, index, kept)
 
-    def _kept(self, header: BatchHeader, index: RowIndex, tombstones: set[int]) -> list[int]:
+    def _kept_rows(self, header: BatchHeader, index: RowIndex, tombstones: set[int]) -> list[int]:
         """The positions of the retained rows."""
         offsets, latest = index.offsets, self._offsets.latest_offset
-        gone = self._offsets.supersedes(index.keys, offsets)
-        kept = [i for i, offset in enumerate(offsets) if offset > latest or not gone[i]]
+        superseded = self._offsets.supersedes(index.keys, offsets)
+        kept = [i for i, offset in enumerate(offsets) if offset > latest or not superseded[i]]
         horizon = header.delete_horizon_ms
         if not tombstones or horizon is None or self._now_ms < horizon:
             return kept
@@ -152,19 +152,19 @@ class BatchRetention:
         kept = [record for record in records if self._keeps(record)]
         if not kept:
             return None
-        return batch if len(kept) == len(records) else _converted(kept)
+        return batch if len(kept) == len(records) else _convert_to_v2(kept)
 
     def _keeps(self, record: Record) -> bool:
         if record.offset > self._offsets.latest_offset:
             return True
-        [gone] = self._offsets.supersedes([record.key], [record.offset])
-        return not gone and (record.value is not None or self.keep_legacy_deletes)
+        [superseded] = self._offsets.supersedes([record.key], [record.offset])
+        return not superseded and (record.value is not None or self.keep_legacy_deletes)
 
-    def _with_horizon(self, header: BatchHeader, records: list[Record]) -> bytes:
+    def _rebuild_with_horizon(self, header: BatchHeader, records: list[Record]) -> bytes:
         horizon_ms = min(self._now_ms + self._delete_retention_ms, INT64_MAX)
         return rebuild_batch(header, records, delete_horizon_ms=horizon_ms)
 
-    def _emptied(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
+    def _empty_batch(self, header: BatchHeader, batch: memoryview) -> Buffer | None:
         """The batch without its records, if it holds an active producer's last state; or None."""
         if not self._is_last_of_producer(header):
             return None
@@ -184,7 +184,7 @@ class BatchRetention:
         return header.is_control and header.producer_epoch == last.producer_epoch
 
 
-def _converted(records: list[Record]) -> bytes:
+def _convert_to_v2(records: list[Record]) -> bytes:
     """Convert rows of an old format to v2 batches, one for each row, since offsets may have
     gaps.
     """

@@ -144,7 +144,7 @@ class Cleaning:
     def steps(self) -> Iterator[None]:
         """Clean in small steps, for a caller that uses no thread."""
         plan = self.plan
-        self._check()
+        self._check_not_aborted()
         # After a crash, `.cleaned` files of an earlier, failed cleaning would mark this one's
         # `.swap` files as unfinished (`finish_swaps`).
         self._remove_cleaned()
@@ -223,12 +223,12 @@ class Cleaning:
                 cleaner does not validate it). Or a batch claims to extend beyond the segment, and
                 the bytes from there on would be lost.
         """
-        self._check()
+        self._check_not_aborted()
         file = self.fs.open(source.path)
         end = 0
         try:
             for position, header, batch in scan_batches(file, 0, source.size):
-                self._check()
+                self._check_not_aborted()
                 validate_crc(batch, 0, header)
                 yield header, batch
                 end = position + header.size
@@ -239,7 +239,7 @@ class Cleaning:
                 ErrorCode.CORRUPT_MESSAGE, f"{source.path} holds no whole batch at position {end}"
             )
 
-    def _check(self) -> None:
+    def _check_not_aborted(self) -> None:
         """Raise if the cleaning was aborted. Called before each file and each batch."""
         if self.log.cleaning.is_aborted:
             raise LogCleaningAborted(f"The cleaning of {self.log.topic_partition} is aborted")
@@ -253,12 +253,12 @@ class Cleaning:
         for source in self.plan.sources:
             if source.base_offset >= self.end_offset:
                 break
-            together = [*group, source]
+            candidates = [*group, source]
             fits = (
-                sum(s.size for s in together) <= config.segment_bytes
-                and sum(s.offset_index_bytes for s in together) <= config.segment_index_bytes
-                and sum(s.time_index_bytes for s in together) <= config.segment_index_bytes
-                and source.next_base_offset - 1 - together[0].base_offset <= RELATIVE_OFFSET_MAX
+                sum(s.size for s in candidates) <= config.segment_bytes
+                and sum(s.offset_index_bytes for s in candidates) <= config.segment_index_bytes
+                and sum(s.time_index_bytes for s in candidates) <= config.segment_index_bytes
+                and source.next_base_offset - 1 - candidates[0].base_offset <= RELATIVE_OFFSET_MAX
             )
             if group and not fits:
                 yield tuple(group)
@@ -289,7 +289,7 @@ class Cleaning:
                     if kept is not None:
                         self._append(target, kept)
                     yield
-            self._check()
+            self._check_not_aborted()
             for entry in transactions.kept_aborts:
                 target.transaction_index.append(entry)
             transactions.kept_aborts.clear()

@@ -28,17 +28,17 @@ class CleaningState:
     in the cleaner's checkpoint yet; None if all are.
     """
 
-    __slots__ = ("_pauses", "in_progress", "is_aborted", "truncated_to")
+    __slots__ = ("_pause_count", "in_progress", "is_aborted", "truncated_to")
 
     def __init__(self) -> None:
         self.in_progress = False
         self.is_aborted = False
         self.truncated_to: int | None = None
-        self._pauses = 0
+        self._pause_count = 0
 
     @property
     def may_begin(self) -> bool:
-        return not self.in_progress and self._pauses == 0
+        return not self.in_progress and self._pause_count == 0
 
     def begin(self) -> None:
         assert self.may_begin
@@ -55,15 +55,15 @@ class CleaningState:
 
     def pause(self) -> None:
         """Abort a cleaning, and prevent others until `resume` (`abortAndPauseCleaning`)."""
-        self._pauses += 1
+        self._pause_count += 1
         self.abort()
 
     def resume(self) -> None:
         """Undo one `pause` (`resumeCleaning`)."""
-        assert self._pauses > 0
-        self._pauses -= 1
+        assert self._pause_count > 0
+        self._pause_count -= 1
 
-    def truncate(self, offset: int) -> None:
+    def record_truncation(self, offset: int) -> None:
         """Record a truncation after which the active segment begins at `offset`. Everything from
         `offset` on is dirty.
         """

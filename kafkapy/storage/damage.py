@@ -27,7 +27,7 @@ class Batches(NamedTuple):
     damage: str
 
 
-def sound_batches(records: Buffer, offset: int, end_offset: int) -> Batches:
+def valid_batches(records: Buffer, offset: int, end_offset: int) -> Batches:
     """The batches at the start of `records` that continue from `offset` and end by `end_offset`."""
     size, damage = 0, ""
     try:
@@ -48,15 +48,15 @@ def batches_after(local: LocalLog, offset: int, end_offset: int) -> Batches:
     OSError.
     """
     segments = local.segments
-    for records in _indexed_after(segments[max(segments.floor_index(offset), 0)], offset):
-        found = sound_batches(records, offset + 1, end_offset)
+    for records in _batches_by_index(segments[max(segments.floor_index(offset), 0)], offset):
+        found = valid_batches(records, offset + 1, end_offset)
         if found.records:
             return found
     following = [segment.base_offset for segment in segments if segment.base_offset > offset]
     return Batches(memoryview(b""), min([*following, end_offset]), "")
 
 
-def _indexed_after(segment: LogSegment, offset: int) -> Iterator[bytes]:
+def _batches_by_index(segment: LogSegment, offset: int) -> Iterator[bytes]:
     """The batches between the entries of the offset index for offsets beyond `offset`."""
     index = segment.offset_index
     for i in range(index.search(0, offset - segment.base_offset), index.count):

@@ -35,7 +35,7 @@ class DeletionQueue:
                 del self._files[directory]
         return done + _remove_due(self._directories, self._fs.remove_tree, now_ms)
 
-    def forget(self, directory: str) -> None:
+    def discard_files(self, directory: str) -> None:
         """Drop the files of a directory, which is about to be renamed."""
         self._files.pop(directory, None)
 

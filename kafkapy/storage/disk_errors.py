@@ -9,9 +9,9 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 
-NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+DESCRIPTOR_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 """Errors that are not the disk's: this process, or this machine, has too many open files."""
-SHORTAGES: Final = NO_DESCRIPTORS | {errno.ENOMEM}
+SHORTAGE_ERRNOS: Final = DESCRIPTOR_ERRNOS | {errno.ENOMEM}
 
 
 class StorageShortage(ApiError):
@@ -37,13 +37,13 @@ def disk_error(
         f"I/O error{doing and ' ' + doing} in log directory {log_dir}{where}: "
         f"[Errno {error.errno}] {error.strerror or error}"
     )
-    if error.errno in SHORTAGES and not changed:
+    if error.errno in SHORTAGE_ERRNOS and not changed:
         return StorageShortage(message)
     return LogDirFailure(log_dir, message)
 
 
 @contextmanager
-def disk(log_dir: str) -> Iterator[None]:
+def convert_disk_errors(log_dir: str) -> Iterator[None]:
     """Convert an OSError raised in this context (`disk_error`)."""
     try:
         yield

@@ -10,48 +10,48 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from kafkapy.storage.disk_errors import SHORTAGES
+from kafkapy.storage.disk_errors import SHORTAGE_ERRNOS
 from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, File, FileSystem, write_atomically
 
-_OPEN_FILES: Final = 256
+_OPEN_FILES_MAX: Final = 256
 """The number of files that are open at a time while many are written."""
 
 
 class DurableFiles:
     """Writes durable files. `write` and `fsync_dir` return when the change is durable, except
-    inside `together`. `make_room` closes files that can be opened again. It is called when
-    descriptors are short.
+    inside `defer_writes`. `free_descriptors` closes files that can be opened again. It is called
+    when descriptors are short.
     """
 
-    def __init__(self, fs: FileSystem, make_room: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, fs: FileSystem, free_descriptors: Callable[[], None] = lambda: None) -> None:
         self._fs = fs
-        self._make_room = make_room
-        self._is_open = False
+        self._free_descriptors = free_descriptors
+        self._is_deferring = False
         self._files: dict[str, bytes] = {}
         self._directories: dict[str, None] = {}
 
     def write(self, path: str, data: bytes) -> None:
         """Replace a small file atomically (`write_atomically`)."""
-        if self._is_open:
+        if self._is_deferring:
             self._files[path] = data
         else:
             write_atomically(self._fs, path, data)
 
     def fsync_dir(self, path: str) -> None:
         """Make the names in a directory durable."""
-        if self._is_open:
+        if self._is_deferring:
             self._directories[path] = None
         else:
             self._fs.fsync_dir(path)
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def defer_writes(self) -> Iterator[None]:
         """Delay the writes in this context until the caller's `commit` of each directory."""
-        self._is_open = True
+        self._is_deferring = True
         try:
             yield
         finally:
-            self._is_open = False
+            self._is_deferring = False
 
     def commit(self, directory: str) -> None:
         """Make the delayed writes in and below a directory durable. Raises OSError."""
@@ -63,14 +63,14 @@ class DurableFiles:
         self._files = {path: data for path, data in self._files.items() if path not in files}
         self._directories = {path: None for path in self._directories if path not in directories}
         paths = list(files)
-        for start in range(0, len(paths), _OPEN_FILES):
-            some = {path: files[path] for path in paths[start : start + _OPEN_FILES]}
+        for start in range(0, len(paths), _OPEN_FILES_MAX):
+            some = {path: files[path] for path in paths[start : start + _OPEN_FILES_MAX]}
             try:
                 self._replace(some)
             except OSError as error:
-                if error.errno not in SHORTAGES:
+                if error.errno not in SHORTAGE_ERRNOS:
                     raise
-                self._make_room()
+                self._free_descriptors()
                 for path, data in some.items():  # slow, but one file is open at a time
                     write_atomically(self._fs, path, data)
         parents = (path.rpartition("/")[0] for path in paths)
@@ -80,19 +80,19 @@ class DurableFiles:
         try:
             self._fs.fsync_dirs(paths)
         except OSError as error:
-            if error.errno not in SHORTAGES:
+            if error.errno not in SHORTAGE_ERRNOS:
                 raise
-            self._make_room()
+            self._free_descriptors()
             for path in paths:
                 self._fs.fsync_dir(path)
 
-    def forget(self, directory: str) -> None:
+    def discard_below(self, directory: str) -> None:
         """Drop the delayed writes in a directory that is renamed or removed."""
         below = f"{directory}/"
         self._files = {p: data for p, data in self._files.items() if not p.startswith(below)}
         self._directories.pop(directory, None)
 
-    def drop(self) -> None:
+    def discard_all(self) -> None:
         """Drop the delayed writes of a directory that is out of service."""
         self._files.clear()
         self._directories.clear()

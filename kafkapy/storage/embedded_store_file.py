@@ -56,7 +56,7 @@ class EmbeddedStoreFile:
         self._rewrite = Rewrite(self._fs, self._path + TEMPORARY_SUFFIX, self)
         return self._rewrite
 
-    def replaced_by(self, temporary: str) -> None:
+    def replace_with(self, temporary: str) -> None:
         """Replace this file with a complete rewrite. After an OSError this file stays."""
         self._close_file()
         self._fs.rename(temporary, self._path)
@@ -101,7 +101,7 @@ class Rewrite:
         self._size = self._synced = 0
 
     def write(self, data: bytes) -> None:
-        file = self._opened()
+        file = self._open_file()
         file.pwritev([data], self._size)
         self._size += len(data)
         if self._size - self._synced >= _UNSYNCED_BYTES_MAX:
@@ -109,12 +109,12 @@ class Rewrite:
             self._synced = self._size
 
     def finish(self, head: bytes) -> None:
-        file = self._opened()
+        file = self._open_file()
         file.pwritev([head], 0)
         file.fsync()
         file.close()
         self._file = None
-        self._store.replaced_by(self._path)
+        self._store.replace_with(self._path)
 
     def abandon(self) -> None:
         if self._file is not None:
@@ -123,7 +123,7 @@ class Rewrite:
             with suppress(OSError):  # the next rewrite removes it
                 self._fs.remove(self._path)
 
-    def _opened(self) -> File:
+    def _open_file(self) -> File:
         if self._file is None:
             raise OSError(errno.EBADF, "the rewrite was abandoned", self._path)
         return self._file

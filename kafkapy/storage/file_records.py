@@ -24,7 +24,7 @@ from kafkapy.record.batch_header import (
     read_header,
     whole_batch_size,
 )
-from kafkapy.storage.disk_errors import SHORTAGES
+from kafkapy.storage.disk_errors import SHORTAGE_ERRNOS
 from kafkapy.storage.durable_files import DurableFiles
 from kafkapy.storage.filesystem import File, FileSystem
 
@@ -56,50 +56,50 @@ class FilePool:
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
         self.fs = fs
-        self.durable = DurableFiles(fs, self.make_room)
+        self.durable = DurableFiles(fs, self.close_files)
         self.limit = limit or open_files_for_logs(fs.open_files_limit())
         self.held_max = max(1, self.limit // 2)
         self._held: weakref.WeakSet[HeldFile] = weakref.WeakSet()
-        self._opened: dict[FileRecords, None] = {}
+        self._open_files: dict[FileRecords, None] = {}
 
     def open(self, records: FileRecords, create: bool = False) -> File:
         """Open the file of `records`. At the limit, close one that was not used since its last
         chance.
         """
-        while len(self._opened) >= self.limit:
+        while len(self._open_files) >= self.limit:
             self._close_oldest()
         while True:
             try:
                 file = self.fs.open(records.path, create)
                 break
             except OSError as error:
-                if error.errno not in SHORTAGES or not self._opened:
+                if error.errno not in SHORTAGE_ERRNOS or not self._open_files:
                     raise
                 # Connections use the descriptors. Close a log's file, which can be opened again.
                 self._close_oldest()
-        self._opened[records] = None
+        self._open_files[records] = None
         return file
 
     def _close_oldest(self) -> None:
         """Close the file that was opened first, or give it its second chance."""
-        oldest = next(iter(self._opened))
-        del self._opened[oldest]
+        oldest = next(iter(self._open_files))
+        del self._open_files[oldest]
         if oldest.recently_used:
             oldest.recently_used = False
-            self._opened[oldest] = None
+            self._open_files[oldest] = None
         else:
-            oldest.give_back()
+            oldest.close_descriptor()
 
-    def make_room(self) -> None:
+    def close_files(self) -> None:
         """Close all files. Each is opened again when it is used."""
-        while self._opened:
+        while self._open_files:
             self._close_oldest()
 
     def hold(self, file: File) -> HeldFile:
         """A duplicate of an open file.
 
         Raises:
-            OSError: one of `disk_errors.NO_DESCRIPTORS`; too many files are held.
+            OSError: one of `disk_errors.DESCRIPTOR_ERRNOS`; too many files are held.
         """
         if len(self._held) >= self.held_max:
             raise OSError(errno.EMFILE, "too many files are held for clients that do not read")
@@ -107,23 +107,32 @@ class FilePool:
         self._held.add(held)
         return held
 
-    def forget(self, records: FileRecords) -> None:
+    def remove(self, records: FileRecords) -> None:
         """Remove the closed file of `records`."""
-        self._opened.pop(records, None)
+        self._open_files.pop(records, None)
 
 
 class FileRecords:
     """The bytes of one segment. `size` counts the valid ones; a preallocated file is longer."""
 
-    __slots__ = ("_file", "_held", "_pool", "closings", "cuts", "path", "recently_used", "size")
+    __slots__ = (
+        "_file",
+        "_held",
+        "_pool",
+        "close_count",
+        "path",
+        "recently_used",
+        "size",
+        "truncated_sizes",
+    )
 
     def __init__(self, pool: FilePool, path: str, size: int) -> None:
         self._pool = pool
         self.path = path
         self.size = size
         self.recently_used = False
-        self.cuts: tuple[int, ...] = ()  # the sizes to which it was truncated
-        self.closings = 0  # calls of `close_handle`: `path` may name another file after one
+        self.truncated_sizes: tuple[int, ...] = ()  # the sizes to which it was truncated
+        self.close_count = 0  # calls of `close_handle`: `path` may name another file after one
         self._file: File | None = None
         self._held: weakref.ref[HeldFile] | None = None
 
@@ -156,12 +165,12 @@ class FileRecords:
         try:
             file.pwritev(buffers, position)
         except OSError:
-            self._cut_back(file, position)
+            self._truncate_partial_write(file, position)
             raise
         self.size = position + size
         return position
 
-    def _cut_back(self, file: File, position: int) -> None:
+    def _truncate_partial_write(self, file: File, position: int) -> None:
         try:
             file.truncate(position)
         except OSError:
@@ -194,10 +203,10 @@ class FileRecords:
         """Keep the first `size` bytes. Also drops preallocated bytes."""
         self.handle().truncate(size)
         if size < self.size:
-            self.cuts += (size,)
+            self.truncated_sizes += (size,)
         self.size = size
 
-    def cut(self, size: int) -> None:
+    def truncate_durably(self, size: int) -> None:
         """Truncate durably: a crash must not restore bytes that later appends replace."""
         self.truncate(size)
         self.flush()
@@ -207,14 +216,14 @@ class FileRecords:
 
     def close_handle(self) -> None:
         """Close the file, so that it can be renamed. The next use opens it again."""
-        self.closings += 1
-        self.give_back()
+        self.close_count += 1
+        self.close_descriptor()
 
-    def give_back(self) -> None:
+    def close_descriptor(self) -> None:
         """Close the descriptor in favour of another file. The next use opens the file again."""
         file, self._file = self._file, None
         if file is not None:
-            self._pool.forget(self)
+            self._pool.remove(self)
             file.close()
 
     def find(self, target: int, position: int) -> tuple[int, int, int] | None:
@@ -299,7 +308,7 @@ class HeldFile:
         self.file.close()
 
 
-class RegionGone(OSError):
+class RegionInvalidated(OSError):
     """The bytes of a region are no longer in its file, although the disk works."""
 
 
@@ -313,14 +322,14 @@ class FileRegion:
     (`org.apache.kafka.common.record.FileRecords.writeTo`.)
     """
 
-    __slots__ = ("_closings", "_cuts", "_held", "_position", "_records", "_size")
+    __slots__ = ("_close_count", "_held", "_position", "_records", "_size", "_truncation_count")
 
     def __init__(self, records: FileRecords, position: int, size: int) -> None:
         self._records = records
         self._position = position
         self._size = size
-        self._closings = records.closings
-        self._cuts = len(records.cuts)
+        self._close_count = records.close_count
+        self._truncation_count = len(records.truncated_sizes)
         self._held: HeldFile | None = None
 
     def __len__(self) -> int:
@@ -340,33 +349,36 @@ class FileRegion:
         """
         sent = self._file().send(target_fd, self._size, self._position)
         if sent == 0:
-            raise self._is_cut()
-        self._pass(sent)
+            raise self._truncated_error()
+        self._advance(sent)
 
     def take(self, size: int) -> bytes:
         """Read the next `size` bytes, fewer at the end. Raises OSError."""
         taken = self._file().pread(min(size, self._size), self._position)
         if len(taken) < min(size, self._size):
-            raise self._is_cut()
-        self._pass(len(taken))
+            raise self._truncated_error()
+        self._advance(len(taken))
         return taken
 
     def _file(self) -> File:
-        if any(size < self._position + self._size for size in self._records.cuts[self._cuts :]):
-            raise self._is_cut()
+        if any(
+            size < self._position + self._size
+            for size in self._records.truncated_sizes[self._truncation_count :]
+        ):
+            raise self._truncated_error()
         if self._held is not None:
             return self._held.file
-        if self._closings != self._records.closings:
-            raise RegionGone(f"{self._records.path} was closed before its records were sent")
+        if self._close_count != self._records.close_count:
+            raise RegionInvalidated(f"{self._records.path} was closed before its records were sent")
         return self._records.handle()
 
-    def _pass(self, size: int) -> None:
+    def _advance(self, size: int) -> None:
         self._position += size
         self._size -= size
 
-    def _is_cut(self) -> RegionGone:
+    def _truncated_error(self) -> RegionInvalidated:
         end = self._position + self._size
-        return RegionGone(f"{self._records.path} was cut before position {end}")
+        return RegionInvalidated(f"{self._records.path} was cut before position {end}")
 
 
 def scan_batches(

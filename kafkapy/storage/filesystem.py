@@ -172,9 +172,9 @@ class OsFile:
                     raise OSError(errno.EIO, os.strerror(errno.EIO))
                 done += written
         except OSError as error:
-            raise self._named(error) from None
+            raise self._with_path(error) from None
 
-    def _named(self, error: OSError) -> OSError:
+    def _with_path(self, error: OSError) -> OSError:
         """Add the file's path to an error of its descriptor."""
         return OSError(error.errno, error.strerror, self.path)
 
@@ -182,7 +182,7 @@ class OsFile:
         try:
             os.ftruncate(self._fd, size)
         except OSError as error:
-            raise self._named(error) from None
+            raise self._with_path(error) from None
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size
@@ -194,7 +194,7 @@ class OsFile:
         try:
             os.fsync(self._fd)
         except OSError as error:
-            raise self._named(error) from None
+            raise self._with_path(error) from None
 
     def duplicate(self) -> OsFile:
         return OsFile(os.dup(self._fd), self.path)
@@ -269,13 +269,13 @@ class OsFileSystem:
             os.close(fd)
 
     def rename_all(self, renames: Sequence[tuple[str, str]]) -> None:
-        _at_once(lambda rename: self.rename(*rename), renames)
+        _run_in_threads(lambda rename: self.rename(*rename), renames)
 
     def fsync_all(self, files: Sequence[File]) -> None:
-        _at_once(lambda file: file.fsync(), files)
+        _run_in_threads(lambda file: file.fsync(), files)
 
     def fsync_dirs(self, paths: Sequence[str]) -> None:
-        _at_once(self.fsync_dir, paths)
+        _run_in_threads(self.fsync_dir, paths)
 
     def set_modified(self, path: str, modified_ms: int) -> None:
         os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
@@ -297,7 +297,7 @@ class OsFileSystem:
         return os.sysconf("SC_OPEN_MAX")
 
 
-def _at_once(do: Callable[[T], None], things: Sequence[T]) -> None:
+def _run_in_threads(do: Callable[[T], None], things: Sequence[T]) -> None:
     """Run blocking disk operations in several threads, so that one journal commit serves all."""
     if len(things) == 1:
         do(things[0])

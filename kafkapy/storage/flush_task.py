@@ -38,7 +38,7 @@ def close_logs(fs: FileSystem, logs: Sequence[UnifiedLog], now_ms: int) -> None:
         LogDirFailure or OSError: the disk fails; some logs may be closed.
     """
     handles = {log: handle for log in logs if (handle := log.finish()) is not None}
-    FlushHandle.fsync_together(fs, list(handles.values()))
+    FlushHandle.fsync_all(fs, list(handles.values()))
     for log, handle in handles.items():
         log.mark_flushed(handle, now_ms)
     for log in logs:

@@ -16,7 +16,7 @@ from kafkapy.common.ports import Clock, Random
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage import log_names
 from kafkapy.storage.checkpoints import encode_partition_metadata
-from kafkapy.storage.disk_errors import StorageShortage, disk
+from kafkapy.storage.disk_errors import StorageShortage, convert_disk_errors
 from kafkapy.storage.filesystem import FileSystem, write_atomically
 from kafkapy.storage.log_dir_loader import LogDir
 from kafkapy.storage.unified_log import UnifiedLog
@@ -33,20 +33,20 @@ class LogDirectories(Protocol):
     offline_log_dirs: list[str]
 
     def open_log(
-        self, topic_partition: TopicPartition, log_dir: str, directory: str, flushed_to: int = 0
+        self, topic_partition: TopicPartition, log_dir: str, directory: str, recovery_point: int = 0
     ) -> UnifiedLog:
         """Open a log that is new, or was just closed, and is flushed up to an offset."""
         ...
 
-    def take_out(self, log: UnifiedLog) -> None:
+    def retire_log(self, log: UnifiedLog) -> None:
         """Stop serving a log: its directory is renamed now, durably, and removed later."""
         ...
 
-    def put_log(self, log: UnifiedLog) -> None:
+    def register_log(self, log: UnifiedLog) -> None:
         """Put a log into service for its partition."""
         ...
 
-    def write_rows(self, copy: UnifiedLog) -> None:
+    def checkpoint_with_copy(self, copy: UnifiedLog) -> None:
         """Write the checkpoints of the directory of a copy that is about to replace its log."""
         ...
 
@@ -56,8 +56,8 @@ class LogDirectories(Protocol):
 
 
 class FutureLogs:
-    """`logs` has the copies by partition, `wanted` the directories of replicas that do not exist
-    yet.
+    """`logs` has the copies by partition, `preferred_log_dirs` the directories of replicas that do
+    not exist yet.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class FutureLogs:
     ) -> None:
         """`dirs` has the writable directories, by path."""
         self.logs: dict[TopicPartition, UnifiedLog] = {}
-        self.wanted: dict[TopicPartition, str] = {}
+        self.preferred_log_dirs: dict[TopicPartition, str] = {}
         self._directories = directories
         self._dirs = dirs
         self._fs = fs
@@ -96,7 +96,7 @@ class FutureLogs:
         current = self._directories.logs.get(topic_partition)
         if current is None:
             log_names.partition_dir_name(topic_partition)
-            self.wanted[topic_partition] = path
+            self.preferred_log_dirs[topic_partition] = path
             raise ApiError(ErrorCode.REPLICA_NOT_AVAILABLE)
         future = self.logs.get(topic_partition)
         if future is not None and future.log_dir != path:
@@ -117,7 +117,7 @@ class FutureLogs:
         if future is not None:
             self._resume_cleaning(topic_partition)
             unique, now_ms = self._random.bytes(16).hex(), self._clock.time_ms()
-            with disk(future.log_dir):
+            with convert_disk_errors(future.log_dir):
                 self._dirs[future.log_dir].retire(self._fs, future, unique, now_ms)
                 self._fs.fsync_dir(future.log_dir)
 
@@ -128,11 +128,11 @@ class FutureLogs:
             LogDirFailure: one of the two directories fails.
         """
         current, future = self._directories.logs[topic_partition], self.logs[topic_partition]
-        _follow_truncation(current, future, now_ms)
+        _apply_truncation(current, future, now_ms)
         if future.log_end_offset == current.log_end_offset:
             return 0
         found = current.read(future.log_end_offset, CHUNK_BYTES, current.log_end_offset, True)
-        return future.append_as_follower(found.records, now_ms).bytes
+        return future.append_as_follower(found.records, now_ms).size_bytes
 
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
         """Replace a log with its copy. Returns None if the copy is not complete yet.
@@ -149,9 +149,9 @@ class FutureLogs:
         future.close(now_ms)
         future.update_high_watermark(current.high_watermark)
         future.maybe_increment_log_start_offset(current.log_start_offset, "move of its log")
-        future.probe()  # the steps below must not stop half-way
+        future.check_descriptors()  # the steps below must not stop half-way
         source = current.log_dir
-        log = self._adopt(future, current)
+        log = self._replace_current(future, current)
         log.producers.take_over(current.producers)
         log.first_unstable_offset = current.first_unstable_offset
         for epoch, start_offset in current.epochs.entries():
@@ -180,9 +180,9 @@ class FutureLogs:
             future.abandon()
         self.logs.clear()
 
-    def resume(self, unfinished: Sequence[TopicPartition], path: str) -> None:
+    def resume(self, unfinished_moves: Sequence[TopicPartition], path: str) -> None:
         """Begin the moves to a directory again, after the last stop interrupted them."""
-        for topic_partition in unfinished:
+        for topic_partition in unfinished_moves:
             if topic_partition in self._directories.logs:
                 self.move(topic_partition, path)
 
@@ -201,7 +201,7 @@ class FutureLogs:
             future.topic_id = current.topic_id
             if not current.topic_id.is_zero:
                 path = f"{future.directory}/{log_names.PARTITION_METADATA}"
-                with disk(log_dir):
+                with convert_disk_errors(log_dir):
                     write_atomically(self._fs, path, encode_partition_metadata(current.topic_id))
         except StorageShortage:
             # A refused move must not begin at the next start.
@@ -210,7 +210,7 @@ class FutureLogs:
             raise
         return future
 
-    def _adopt(self, future: UnifiedLog, current: UnifiedLog) -> UnifiedLog:
+    def _replace_current(self, future: UnifiedLog, current: UnifiedLog) -> UnifiedLog:
         """Rename a closed copy to the log's name.
 
         The copy is renamed before the log is removed, so a crash leaves one or both.
@@ -218,23 +218,23 @@ class FutureLogs:
         directories = self._directories
         directory = f"{future.log_dir}/{log_names.partition_dir_name(future.topic_partition)}"
         log_names.check_is_child(future.log_dir, future.directory)
-        directories.write_rows(future)
+        directories.checkpoint_with_copy(future)
         self._dirs[future.log_dir].release(future)
-        with disk(future.log_dir):
+        with convert_disk_errors(future.log_dir):
             self._fs.rename(future.directory, directory)
             self._fs.fsync_dir(future.log_dir)
         del self.logs[future.topic_partition]
-        directories.take_out(current)
+        directories.retire_log(current)
         # From here on, the replica fails with the new directory.
         current.log_dir = future.log_dir
         log = directories.open_log(
             future.topic_partition, future.log_dir, directory, future.log_end_offset
         )
-        directories.put_log(log)
+        directories.register_log(log)
         return log
 
 
-def _follow_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:
+def _apply_truncation(current: UnifiedLog, future: UnifiedLog, now_ms: int) -> None:
     """Apply truncations of a log, at its end or start, to its copy."""
     # Leader epochs do not show it: the new records may have the same epoch.
     end = current.local.truncated_to

@@ -17,7 +17,7 @@ from kafkapy.storage.filesystem import FileSystem
 class IndexFile:
     """Entries in ascending order: `count` of them, at most `max_entries`."""
 
-    __slots__ = ("_entries", "_written", "base_offset", "count", "fs", "max_entries", "path")
+    __slots__ = ("_entries", "_written_count", "base_offset", "count", "fs", "max_entries", "path")
     _layout: Struct
 
     def __init__(
@@ -28,12 +28,12 @@ class IndexFile:
         self.base_offset = base_offset
         self.max_entries = max_bytes // self._layout.size
         self.count = file_size // self._layout.size
-        self._written = self.count
+        self._written_count = self.count
         self._entries: bytearray | None = None
 
     def create(self) -> None:
         """Create the file, empty and preallocated. An existing file is emptied."""
-        self.count = self._written = 0
+        self.count = self._written_count = 0
         self._entries = bytearray()
         file = self.fs.open(self.path, create=True)
         try:
@@ -103,7 +103,7 @@ class IndexFile:
         finally:
             file.close()
 
-    def keep(self, count: int) -> None:
+    def truncate_to_entries(self, count: int) -> None:
         """Drop every entry from number `count` on."""
         if count >= self.count:
             return
@@ -111,7 +111,7 @@ class IndexFile:
             self._entries = self._load()
         del self._entries[count * self._layout.size :]
         self.count = count
-        self._written = min(self._written, count)
+        self._written_count = min(self._written_count, count)
 
     def write(self, trim: bool = False) -> None:
         """Write the entries to the file. `trim` also truncates it to them, and frees the memory.
@@ -123,13 +123,15 @@ class IndexFile:
         if self._entries is not None or trim:
             file = self.fs.open(self.path, create=True)
             try:
-                if self._entries is not None and self._written < self.count:
-                    file.pwritev([self._entries[self._written * size :]], self._written * size)
+                if self._entries is not None and self._written_count < self.count:
+                    file.pwritev(
+                        [self._entries[self._written_count * size :]], self._written_count * size
+                    )
                 if trim:
                     file.truncate(self.count * size)
             finally:
                 file.close()
-            self._written = self.count
+            self._written_count = self.count
         if trim:
             self._entries = None
 

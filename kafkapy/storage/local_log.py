@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kafkapy.common.ports import Random
 from kafkapy.storage.deletion_queue import DeletionQueue
-from kafkapy.storage.disk_errors import SHORTAGES
+from kafkapy.storage.disk_errors import SHORTAGE_ERRNOS
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from kafkapy.storage.filesystem import File, FileSystem
 from kafkapy.storage.log_config import LogConfig
@@ -30,7 +30,7 @@ from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.transaction_index import AbortedTransaction
 
 
-class Found(NamedTuple):
+class SegmentRead(NamedTuple):
     """The result of a read: `records` from the batch that holds the offset, at `metadata`'s
     position.
     """
@@ -47,15 +47,23 @@ class FlushHandle:
     loop.
     """
 
-    __slots__ = ("_files", "directory", "local", "offset", "segments", "snapshots", "truncations")
+    __slots__ = (
+        "_files",
+        "directory",
+        "local",
+        "offset",
+        "segments",
+        "snapshots",
+        "truncation_count",
+    )
 
     def __init__(self, local: LocalLog, files: list[File], snapshots: Sequence[str]) -> None:
         self.local = local
         self.directory = local.directory
         self.offset = local.log_end_offset
-        self.segments = tuple(local.unflushed)
+        self.segments = tuple(local.unflushed_segments)
         self.snapshots = tuple(snapshots)
-        self.truncations = local.truncations
+        self.truncation_count = local.truncation_count
         self._files = files
 
     def fsync(self) -> None:
@@ -71,7 +79,7 @@ class FlushHandle:
             self.local.pool.fs.fsync_dir(self.directory)
 
     @staticmethod
-    def fsync_together(fs: FileSystem, handles: Sequence[FlushHandle]) -> None:
+    def fsync_all(fs: FileSystem, handles: Sequence[FlushHandle]) -> None:
         """Force the files of several idle logs to disk together."""
         files = [file for handle in handles for file in handle._files]
         try:
@@ -112,10 +120,10 @@ class LocalLog:
     """`log_end_offset` is the offset of the next record. Everything below `recovery_point` is
     flushed.
 
-    `unflushed` has the closed segments whose indexes are not flushed. An index is flushed when its
-    segment is closed. `on_lowered` is called when a truncation has lowered the recovery point.
-    `truncated_to` is the lowest end of the truncations that a move to another directory has not
-    applied to its copy yet; None if there are none.
+    `unflushed_segments` has the closed segments whose indexes are not flushed. An index is flushed
+    when its segment is closed. `on_recovery_point_lowered` is called when a truncation has lowered
+    the recovery point. `truncated_to` is the lowest end of the truncations that a move to another
+    directory has not applied to its copy yet; None if there are none.
     """
 
     __slots__ = (
@@ -123,14 +131,14 @@ class LocalLog:
         "deletions",
         "directory",
         "log_end_offset",
-        "on_lowered",
+        "on_recovery_point_lowered",
         "pool",
         "random",
         "recovery_point",
         "segments",
         "truncated_to",
-        "truncations",
-        "unflushed",
+        "truncation_count",
+        "unflushed_segments",
     )
 
     def __init__(
@@ -149,10 +157,10 @@ class LocalLog:
         self.segments = LogSegments()
         self.log_end_offset = 0
         self.recovery_point = 0
-        self.truncations = 0
+        self.truncation_count = 0
         self.truncated_to: int | None = None
-        self.unflushed: list[LogSegment] = []
-        self.on_lowered: Callable[[], None] = lambda: None
+        self.unflushed_segments: list[LogSegment] = []
+        self.on_recovery_point_lowered: Callable[[], None] = lambda: None
 
     def new_segment(self, base_offset: int, now_ms: int) -> LogSegment:
         """Create an empty segment and make it the active one. If that fails, its files are removed:
@@ -187,7 +195,7 @@ class LocalLog:
         if active.size:
             self.finish(active)
             if base_offset <= self.recovery_point:
-                self._force_finished(active)
+                self._flush_closed_segment(active)
             return self.new_segment(base_offset, now_ms)
         active.records.close_handle()
         segment = self.new_segment(base_offset, now_ms)  # usually with the same files
@@ -195,7 +203,7 @@ class LocalLog:
             self.remove([active])
         return segment
 
-    def _force_finished(self, segment: LogSegment) -> None:
+    def _flush_closed_segment(self, segment: LogSegment) -> None:
         """Force a closed segment to disk. Its batches are flushed, so recovery does not read it
         again, and would not find lost aborted transactions, preallocated bytes, or index entries of
         batches that a crash or a truncation has dropped.
@@ -210,7 +218,7 @@ class LocalLog:
         """Write the final form of a segment's files. Returns False if they have it already."""
         if not segment.become_inactive():
             return False
-        self.unflushed.append(segment)
+        self.unflushed_segments.append(segment)
         return True
 
     def end_metadata(self) -> LogOffsetMetadata:
@@ -238,7 +246,7 @@ class LocalLog:
         end: LogOffsetMetadata,
         min_one_message: bool,
         in_place: bool = False,
-    ) -> Found | None:
+    ) -> SegmentRead | None:
         """Read batches of one segment, from the one that holds `offset` up to `end`.
 
         `in_place`: the batches will be sent, so a long span stays in its file.
@@ -258,7 +266,7 @@ class LocalLog:
             if found is None:
                 continue
             position, size, first_batch_size = found
-            return Found(
+            return SegmentRead(
                 LogOffsetMetadata(offset, segment.base_offset, position),
                 read(segment.records, position, size) if size >= first_batch_size else b"",
                 size < first_batch_size,
@@ -266,13 +274,13 @@ class LocalLog:
             )
         return None
 
-    def probe(self) -> None:
+    def check_descriptors(self) -> None:
         """Raise OSError if no descriptor is left, before an operation that must not stop
         half-way.
         """
         self.pool.fs.open(self.segments.active.records.path).close()
 
-    def probe_truncation(self, offset: int) -> int:
+    def check_truncation(self, offset: int) -> int:
         """The log end offset after `truncate_to`. Raises the errors that would stop it half-way.
 
         Raises:
@@ -282,7 +290,7 @@ class LocalLog:
         segment = self.segments[max(self.segments.floor_index(offset), 0)]
         end = segment.end_below(offset)[1]
         segment.transaction_index.entries()
-        self.probe()
+        self.check_descriptors()
         return end
 
     def truncate_to(self, offset: int, now_ms: int) -> None:
@@ -293,13 +301,13 @@ class LocalLog:
         in favour of later ones, which are dropped. (Kafka's log ends at `offset`, until a restart
         finds the end of the batches.)
         """
-        self.truncations += 1
+        self.truncation_count += 1
         self.remove(self.segments.above(offset))
         self._lower_end(self.segments.active.truncate_to(offset, now_ms))
 
     def truncate_fully(self, offset: int, now_ms: int) -> None:
         """Drop every record. The log begins and ends at `offset` then."""
-        self.truncations += 1
+        self.truncation_count += 1
         created_ms = now_ms or self.segments.active.created_ms
         self.remove(list(self.segments))
         self.new_segment(offset, created_ms)
@@ -311,7 +319,7 @@ class LocalLog:
         self.truncated_to = end if known is None else min(known, end)
         if end < self.recovery_point:
             self.recovery_point = end
-            self.on_lowered()
+            self.on_recovery_point_lowered()
 
     def remove(self, segments: list[LogSegment]) -> None:
         """Remove segments and their files durably, the newest first.
@@ -359,10 +367,10 @@ class LocalLog:
         crash.
         """
         fs = self.pool.fs
-        suspects = self.segments.from_offset(self.recovery_point)
+        segments_to_flush = self.segments.from_offset(self.recovery_point)
         files: list[File] = []
         try:
-            for segment in suspects:
+            for segment in segments_to_flush:
                 files.append(segment.records.handle().duplicate())
             for path in self._small_files(snapshots):
                 files.append(fs.open(path))
@@ -374,7 +382,7 @@ class LocalLog:
 
     def _small_files(self, snapshots: Sequence[str]) -> list[str]:
         """The files to flush that hold no batches."""
-        indexes = [path for segment in self.unflushed for path in segment.file_paths()[1:]]
+        indexes = [path for segment in self.unflushed_segments for path in segment.file_paths()[1:]]
         return [path for path in (*snapshots, *indexes) if self.pool.fs.stat(path) is not None]
 
     def flush_now(self, snapshots: Sequence[str]) -> None:
@@ -384,17 +392,17 @@ class LocalLog:
         try:
             self._force(snapshots, lambda: None)
         except OSError as error:
-            if error.errno not in SHORTAGES:
+            if error.errno not in SHORTAGE_ERRNOS:
                 raise
-            self._force(snapshots, self.pool.make_room)
-        self.unflushed = []
+            self._force(snapshots, self.pool.close_files)
+        self.unflushed_segments = []
         self.recovery_point = max(self.recovery_point, self.log_end_offset)
 
-    def _force(self, snapshots: Sequence[str], make_room: Callable[[], None]) -> None:
+    def _force(self, snapshots: Sequence[str], close_files: Callable[[], None]) -> None:
         fs = self.pool.fs
         for segment in self.segments.from_offset(self.recovery_point):
             segment.records.flush()
-        make_room()
+        close_files()
         for path in self._small_files(snapshots):
             with closing(fs.open(path)) as file:
                 file.fsync()
@@ -404,12 +412,14 @@ class LocalLog:
         """Advance the recovery point after a flush. Returns False if the log was truncated
         meanwhile, because a file may have been written again since.
         """
-        if handle.truncations != self.truncations:
+        if handle.truncation_count != self.truncation_count:
             return False
-        self.unflushed = [s for s in self.unflushed if s not in handle.segments]
+        self.unflushed_segments = [s for s in self.unflushed_segments if s not in handle.segments]
         offset = handle.offset
         # Recovery must read a segment that was closed meanwhile, though its batches are flushed.
-        if self.unflushed and (following := self.segments.above(self.unflushed[0].base_offset)):
+        if self.unflushed_segments and (
+            following := self.segments.above(self.unflushed_segments[0].base_offset)
+        ):
             offset = min(offset, following[0].base_offset - 1)
         self.recovery_point = max(self.recovery_point, offset)
         return True

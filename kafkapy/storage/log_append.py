@@ -20,7 +20,7 @@ from kafkapy.storage.producer_state import ProducerBatch
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
-LATEST_EPOCH: Final = 2**31 - 1
+LEADER_EPOCH_MAX: Final = 2**31 - 1
 """The largest possible leader epoch."""
 
 
@@ -47,8 +47,8 @@ class LogAppendInfo:
     log_append_time: int
     log_start_offset: int
     leader_epoch: int
-    records: int
-    bytes: int
+    record_count: int
+    size_bytes: int
     duplicate: bool = False
 
 
@@ -118,7 +118,7 @@ def appended_marker(
 
 
 def fetched_batches(
-    records: Buffer, log_end_offset: int, leader_epoch: int = LATEST_EPOCH
+    records: Buffer, log_end_offset: int, leader_epoch: int = LEADER_EPOCH_MAX
 ) -> list[tuple[int, BatchHeader]]:
     """(position, header) of the whole batches from a leader, without an incomplete last one.
 
@@ -174,7 +174,7 @@ def too_large(topic_partition: TopicPartition, size: int, config: LogConfig) -> 
     )
 
 
-def repeated(
+def duplicate_info(
     batch: ProducerBatch, log_start_offset: int, leader_epoch: int, header: BatchHeader, size: int
 ) -> LogAppendInfo:
     """The result for a batch that is in the log already: the offsets of its first append."""

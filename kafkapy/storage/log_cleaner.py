@@ -15,7 +15,7 @@ from kafkapy.common.errors import ApiError, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.storage.checkpoints import MalformedFile, encode_offsets, read_offsets, write_offsets
 from kafkapy.storage.cleaning import CleanedSegment, Cleaning, plan_cleaning
-from kafkapy.storage.disk_errors import StorageShortage, disk, disk_error
+from kafkapy.storage.disk_errors import StorageShortage, convert_disk_errors, disk_error
 from kafkapy.storage.filesystem import FileSystem
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.log_names import CLEANED_SUFFIX, CLEANER_CHECKPOINT
@@ -56,19 +56,19 @@ class LogCleaner:
         self._buffer_bytes = buffer_bytes
         self._checkpoints: dict[str, dict[TopicPartition, int]] = {}
         self._uncleanable: set[TopicPartition] = set()
-        manager.on_log_deleted = self.forget
-        manager.on_log_truncated = self.truncated
+        manager.on_log_deleted = self.on_log_deleted
+        manager.on_log_truncated = self.on_log_truncated
 
     def next_cleaning(self, now_ms: int) -> Cleaning | None:
         """Plan a cleaning of the dirtiest log that is due; None if a cleaning is in progress."""
         if self.running is not None:
             return None
-        for candidate in sorted(self._due(now_ms), key=lambda c: c.ratio, reverse=True):
+        for candidate in sorted(self._due_candidates(now_ms), key=lambda c: c.ratio, reverse=True):
             log = candidate.log
             if not log.cleaning.may_begin:  # its directory has failed since
                 continue
             try:
-                with disk(log.log_dir):
+                with convert_disk_errors(log.log_dir):
                     plan = plan_cleaning(
                         log,
                         candidate.first_dirty_offset,
@@ -79,7 +79,7 @@ class LogCleaner:
                 logger.warning("Log %s is not cleaned now: %s", log.topic_partition, shortage)
                 return None
             except ApiError as error:
-                self._give_up(log, error)
+                self._mark_uncleanable(log, error)
                 continue
             except LogDirFailure as failure:
                 self._manager.on_log_dir_failure(log.log_dir, failure)
@@ -89,7 +89,7 @@ class LogCleaner:
             return Cleaning(log, plan, self._fs, self._buffer_bytes)
         return None
 
-    def _due(self, now_ms: int) -> Iterable[Candidate]:
+    def _due_candidates(self, now_ms: int) -> Iterable[Candidate]:
         for log in list(self._manager.logs.values()):
             if (
                 log.config.compact
@@ -97,13 +97,13 @@ class LogCleaner:
                 and log.topic_partition not in self._uncleanable
             ):
                 try:
-                    with disk(log.log_dir):
+                    with convert_disk_errors(log.log_dir):
                         candidate = self._candidate(log, now_ms)
                 except StorageShortage as shortage:
                     logger.warning("%s is looked at later: %s", log.topic_partition, shortage)
                     continue
                 except ApiError as error:
-                    self._give_up(log, error)
+                    self._mark_uncleanable(log, error)
                     continue
                 except LogDirFailure as failure:
                     self._manager.on_log_dir_failure(log.log_dir, failure)
@@ -136,31 +136,31 @@ class LogCleaner:
         )  # fmt: skip
 
     def _first_dirty_offset(self, log: UnifiedLog) -> int:
-        cut = log.cleaning.truncated_to
-        if cut is not None:
-            self._begin_by(log, cut)
+        truncated_to = log.cleaning.truncated_to
+        if truncated_to is not None:
+            self._lower_first_dirty_offset(log, truncated_to)
             log.cleaning.truncated_to = None
         start = log.log_start_offset
         known = self._offsets(log.log_dir).get(log.topic_partition, start)
         if known > log.log_end_offset:
             # New records will reach this offset. Without this note they would count as clean.
-            self._note(log, start)
+            self._set_first_dirty_offset(log, start)
         return known if start <= known <= log.log_end_offset else start
 
-    def truncated(self, log: UnifiedLog) -> None:
+    def on_log_truncated(self, log: UnifiedLog) -> None:
         """Record that a truncated log is dirty from its active segment on
         (`maybeTruncateCheckpoint`).
 
         Raises:
             LogDirFailure, StorageShortage: it is not recorded.
         """
-        self._begin_by(log, log.segments.active.base_offset)
+        self._lower_first_dirty_offset(log, log.segments.active.base_offset)
 
-    def _begin_by(self, log: UnifiedLog, offset: int) -> None:
+    def _lower_first_dirty_offset(self, log: UnifiedLog, offset: int) -> None:
         if self._offsets(log.log_dir).get(log.topic_partition, offset) > offset:
-            self._note(log, offset)
+            self._set_first_dirty_offset(log, offset)
 
-    def _note(self, log: UnifiedLog, offset: int) -> None:
+    def _set_first_dirty_offset(self, log: UnifiedLog, offset: int) -> None:
         """Set and write the first dirty offset of a log. If the write fails, nothing changes."""
         offsets = {**self._offsets(log.log_dir), log.topic_partition: offset}
         self._write(log.log_dir, offsets)
@@ -177,7 +177,7 @@ class LogCleaner:
             self._checkpoints[log_dir] = known
         return known
 
-    def forget(self, log: UnifiedLog) -> None:
+    def on_log_deleted(self, log: UnifiedLog) -> None:
         """Remove a deleted log. A later log of the same name is dirty from its beginning.
 
         Raises:
@@ -188,15 +188,17 @@ class LogCleaner:
         if offsets.pop(log.topic_partition, 0):
             # Written together with the deletion, which is already done. If this were refused for
             # lack of a descriptor, the controller would halt the deletion of the topic.
-            with disk(log.log_dir):
+            with convert_disk_errors(log.log_dir):
                 path = f"{log.log_dir}/{CLEANER_CHECKPOINT}"
-                log.local.pool.durable.write(path, encode_offsets(self._live(offsets)))
+                log.local.pool.durable.write(path, encode_offsets(self._without_deleted(offsets)))
 
     def _write(self, log_dir: str, offsets: Mapping[TopicPartition, int]) -> None:
-        with disk(log_dir):
-            write_offsets(self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", self._live(offsets))
+        with convert_disk_errors(log_dir):
+            write_offsets(
+                self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", self._without_deleted(offsets)
+            )
 
-    def _live(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    def _without_deleted(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}
 
     def commit(self, cleaning: Cleaning, now_ms: int) -> bool:
@@ -206,15 +208,17 @@ class LogCleaner:
             LogDirFailure: the directory fails; the next start finishes or undoes the replacement.
         """
         log = cleaning.log
-        if not self._end(cleaning):
+        if not self._end_cleaning(cleaning):
             return False
         try:
-            with disk(log.log_dir):  # recovery treats a gap above the recovery point as damage
+            with convert_disk_errors(
+                log.log_dir
+            ):  # recovery treats a gap above the recovery point as damage
                 self._manager.checkpoint_recovery_points_of(log.log_dir)
             for cleaned in cleaning.cleaned:
                 old = [self._source(log, source.base_offset) for source in cleaned.sources]
                 log.replace_segments([self._open(log, cleaned)], old, now_ms)
-            self._note(log, cleaning.end_offset)
+            self._set_first_dirty_offset(log, cleaning.end_offset)
         except StorageShortage as shortage:
             logger.warning("Log %s is cleaned in part only: %s", log.topic_partition, shortage)
             cleaning.discard()
@@ -222,7 +226,7 @@ class LogCleaner:
         _log_cleaned(cleaning, now_ms)
         return True
 
-    def _end(self, cleaning: Cleaning) -> bool:
+    def _end_cleaning(self, cleaning: Cleaning) -> bool:
         """End the cleaning, so that another log can be cleaned. Returns False if it was aborted."""
         self.running = None
         log = cleaning.log
@@ -253,7 +257,7 @@ class LogCleaner:
             LogDirFailure: the disk failed.
         """
         log = cleaning.log
-        if not self._end(cleaning):
+        if not self._end_cleaning(cleaning):
             return
         if isinstance(error, OSError):
             found = disk_error(log.log_dir, error)
@@ -261,10 +265,10 @@ class LogCleaner:
                 raise found from error
             logger.warning("Log %s is not cleaned now: %s", log.topic_partition, found)
         else:
-            self._give_up(log, error)
+            self._mark_uncleanable(log, error)
         cleaning.discard()
 
-    def _give_up(self, log: UnifiedLog, error: BaseException) -> None:
+    def _mark_uncleanable(self, log: UnifiedLog, error: BaseException) -> None:
         self._uncleanable.add(log.topic_partition)
         logger.error(
             "Log %s cannot be cleaned any more: %s",

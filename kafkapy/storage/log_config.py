@@ -66,7 +66,7 @@ class LogConfig:
         values: dict[str, Any] = {}  # type: ignore[explicit-any]
         for item in fields(cls):
             key = _DEFAULT[item.name.replace("_", ".")]
-            value = given[key.name] if key.name in given else _inherited(key, broker_defaults)
+            value = given[key.name] if key.name in given else _inherited_value(key, broker_defaults)
             values[item.name] = tuple(value) if isinstance(value, list) else value
         # The deprecated limit applies only where a newer one is not set (KIP-937).
         limit = values["message_timestamp_difference_max_ms"]
@@ -98,7 +98,7 @@ class LogConfig:
         return self.message_timestamp_type == "LogAppendTime"
 
 
-def _inherited(key: ConfigKey, broker_defaults: Mapping[str, ConfigValue]) -> ConfigValue:
+def _inherited_value(key: ConfigKey, broker_defaults: Mapping[str, ConfigValue]) -> ConfigValue:
     for name in key.synonyms:
         value = broker_defaults.get(name)
         if value is None:

@@ -14,21 +14,21 @@ class LogConfigs:
     def __init__(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
         self._defaults = dict(broker_defaults)
         self._overrides: dict[str, dict[str, str]] = {}
-        self._made: dict[str, LogConfig] = {}
+        self._configs: dict[str, LogConfig] = {}
 
     def of(self, topic: str) -> LogConfig:
         """A topic's configuration. Raises ConfigError if its overrides are not allowed."""
-        config = self._made.get(topic)
+        config = self._configs.get(topic)
         if config is None:
             overrides = self._overrides.get(topic, {})
-            config = self._made[topic] = LogConfig.from_overrides(self._defaults, overrides)
+            config = self._configs[topic] = LogConfig.from_overrides(self._defaults, overrides)
         return config
 
     def set_overrides(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Set a topic's overrides, which are checked when they are used."""
         if self._overrides.get(topic) != overrides:
             self._overrides[topic] = dict(overrides)
-            self._made.pop(topic, None)
+            self._configs.pop(topic, None)
 
     def change(self, topic: str, overrides: Mapping[str, str]) -> LogConfig:
         """Set a topic's new overrides. Raises ConfigError, without a change, if they are not
@@ -36,10 +36,10 @@ class LogConfigs:
         """
         config = LogConfig.from_overrides(self._defaults, overrides)
         self.set_overrides(topic, overrides)
-        self._made[topic] = config
+        self._configs[topic] = config
         return config
 
     def set_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
         """Set the broker's new defaults."""
         self._defaults = dict(broker_defaults)
-        self._made.clear()
+        self._configs.clear()

@@ -25,22 +25,22 @@ logger = logging.getLogger("kafka.log.LogManager")
 
 @dataclass(slots=True)
 class LogDir:
-    """One live log directory with the number of its `logs` in service.
+    """One live log directory with the number of its logs in service (`log_count`).
 
-    `checkpointed`: partitions that a checkpoint on disk may name.
+    `checkpointed_partitions`: partitions that a checkpoint on disk may name.
     """
 
     path: str
     deletions: DeletionQueue
-    logs: int = 0
-    checkpointed: set[TopicPartition] = field(default_factory=set)
-    unfinished: list[TopicPartition] = field(default_factory=list)
+    log_count: int = 0
+    checkpointed_partitions: set[TopicPartition] = field(default_factory=set)
+    unfinished_moves: list[TopicPartition] = field(default_factory=list)
     """Logs whose move to this directory was interrupted by the broker's stop."""
 
     def release(self, log: UnifiedLog) -> None:
         """Close a log's files, because its directory is about to be renamed."""
         log.local.close_handles()
-        self.deletions.forget(log.directory)
+        self.deletions.discard_files(log.directory)
 
     def retire(self, fs: FileSystem, log: UnifiedLog, unique_hex: str, now_ms: int) -> None:
         """Rename a log's directory now and remove it later. Raises OSError."""
@@ -105,7 +105,7 @@ def load_log_dir(
         watermarks = _offsets_or_none(pool, path, log_names.HIGH_WATERMARK_CHECKPOINT) or {}
     except OSError as error:
         raise LogDirFailure(path, f"I/O error while loading {path}: {error}") from error
-    log_dir.checkpointed = {*(points or ()), *starts, *watermarks}
+    log_dir.checkpointed_partitions = {*(points or ()), *starts, *watermarks}
     logs: list[UnifiedLog] = []
     for name, topic_partition, state in partitions:
         directory = f"{path}/{name}"
@@ -165,7 +165,7 @@ def _queue_leftover(
         log_dir.deletions.add_directory(directory, now_ms + delete_delay_ms)
     elif state == log_names.FUTURE_DIR_SUFFIX:
         log_dir.deletions.add_directory(directory, now_ms)
-        log_dir.unfinished.append(topic_partition)
+        log_dir.unfinished_moves.append(topic_partition)
 
 
 def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartition, int] | None:

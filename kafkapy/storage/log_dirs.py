@@ -63,13 +63,13 @@ def read_identity(fs: FileSystem, log_dirs: Sequence[str]) -> MetaProperties:
         found = read_meta_properties(fs, f"{log_dir}/{log_names.META_PROPERTIES}")
         if found is None:
             continue
-        for name, known, said in (
+        for name, known, found_value in (
             ("broker.id", broker_id, found.broker_id),
             ("cluster.id", cluster_id, found.cluster_id),
         ):
-            if known is not None and said is not None and known != said:
+            if known is not None and found_value is not None and known != found_value:
                 raise ConfigError(
-                    f"{log_dir}/{log_names.META_PROPERTIES} says {name}={said}, another log "
+                    f"{log_dir}/{log_names.META_PROPERTIES} says {name}={found_value}, another log "
                     f"directory says {known}: they belong to different brokers or clusters"
                 )
         broker_id = found.broker_id if found.broker_id is not None else broker_id

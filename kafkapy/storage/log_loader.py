@@ -31,10 +31,10 @@ from kafkapy.storage.log_segment import LogSegment, SegmentFiles
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, ProducerConfig, ProducerLog
 from kafkapy.storage.producer_snapshot import SnapshotFiles
 from kafkapy.storage.segment_recovery import (
-    Recovered,
+    RecoveryResult,
     damage_of,
     epochs_in,
-    is_sound,
+    has_sane_indexes,
     recover_segment,
 )
 from kafkapy.storage.swap_files import finish_swaps
@@ -80,7 +80,7 @@ class LogLoader:
         self._parameters = parameters
         self._now_ms = now_ms
         self._local = LocalLog(pool, directory, config, random, deletions)
-        self._unsound: set[int] = set()
+        self._unsound_base_offsets: set[int] = set()
         self._compacted: set[int] = set()
         self._recovery_point = parameters.recovery_point or 0
         self._has_gap = False
@@ -188,17 +188,19 @@ class LogLoader:
                 self._pool, directory, base_offset, self._config, self._now_ms, 0, files
             )
             self._local.segments.add(segment)
-            if not is_sound(segment, files.offset_index is not None, files.time_index is not None):
-                self._unsound.add(base_offset)
+            if not has_sane_indexes(
+                segment, files.offset_index is not None, files.time_index is not None
+            ):
+                self._unsound_base_offsets.add(base_offset)
         return SnapshotFiles(fs, directory, snapshots)
 
     def _recover(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
         local, parameters = self._local, self._parameters
         if len(local.segments):
             if parameters.had_clean_shutdown:
-                self._trust(producers)
+                self._load_after_clean_shutdown(producers)
             else:
-                self._rescan(epochs, producers)
+                self._recover_after_crash(epochs, producers)
         if not len(local.segments):
             self._create_directory(parameters.log_start_offset)
         elif local.log_end_offset < parameters.log_start_offset:
@@ -221,28 +223,28 @@ class LogLoader:
         self._pool.durable.fsync_dir(self._directory)
         self._pool.durable.fsync_dir(self._log_dir)
 
-    def _trust(self, producers: ProducerLog) -> None:
+    def _load_after_clean_shutdown(self, producers: ProducerLog) -> None:
         """After a clean shutdown, rebuild missing indexes and find the end of the active
         segment.
         """
         segments = self._local.segments
         active = segments.active
         for segment in segments:
-            if segment is not active and segment.base_offset in self._unsound:
-                self._rebuild(segment, producers)
-        if active.base_offset not in self._unsound:
+            if segment is not active and segment.base_offset in self._unsound_base_offsets:
+                self._rebuild_closed_segment(segment, producers)
+        if active.base_offset not in self._unsound_base_offsets:
             try:
                 self._local.log_end_offset = active.next_offset()
                 return
             except ApiError as error:
                 logger.warning("[%s] reading the end: %s", self._topic_partition, error)
-        recovered = self._index(active, producers)
-        self._cut(active, recovered.valid_bytes, recovered.damage)
+        recovered = self._rebuild_indexes(active, producers)
+        self._truncate_at_damage(active, recovered.valid_bytes, recovered.damage)
         self._local.log_end_offset = recovered.next_offset
 
-    def _rebuild(self, segment: LogSegment, producers: ProducerLog) -> None:
+    def _rebuild_closed_segment(self, segment: LogSegment, producers: ProducerLog) -> None:
         """Rebuild the indexes of a closed segment. Damage is logged, and nothing is truncated."""
-        recovered = self._index(segment, producers)
+        recovered = self._rebuild_indexes(segment, producers)
         self._local.finish(segment)
         logger.warning(
             "[%s] rebuilt the indexes of %s%s",
@@ -253,46 +255,49 @@ class LogLoader:
             else "",
         )
 
-    def _index(self, segment: LogSegment, producers: ProducerLog) -> Recovered:
+    def _rebuild_indexes(self, segment: LogSegment, producers: ProducerLog) -> RecoveryResult:
         """Rebuild the indexes of a segment, including a corrupt transaction index. If batches
         cannot be read, it stays corrupt, because aborted records must not look committed.
         """
-        before = None
+        earlier = None
         if not segment.transaction_index.is_sane() and not damage_of(segment):
             try:
-                before = producers.before(self._local, segment.base_offset, self._now_ms)
+                earlier = producers.at_offset(self._local, segment.base_offset, self._now_ms)
             except ApiError as error:
                 logger.error("%s stays corrupt: %s", segment.transaction_index.path, error)
-        return recover_segment(segment, self._config.index_interval_bytes, None, before)
+        return recover_segment(segment, self._config.index_interval_bytes, None, earlier)
 
-    def _rescan(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
+    def _recover_after_crash(self, epochs: LeaderEpochCache, producers: ProducerLog) -> None:
         """After a crash, read everything from the recovery point on, and truncate where records are
         lost.
         """
         local, parameters = self._local, self._parameters
-        suspects = local.segments.from_offset(self._recovery_point)
+        segments_to_recover = local.segments.from_offset(self._recovery_point)
         for segment in local.segments:
-            if segment.base_offset in self._unsound and segment not in suspects:
-                self._rebuild(segment, producers)
+            if (
+                segment.base_offset in self._unsound_base_offsets
+                and segment not in segments_to_recover
+            ):
+                self._rebuild_closed_segment(segment, producers)
         start = max(parameters.log_start_offset, local.segments.first.base_offset)
-        first = suspects[0].base_offset
+        first = segments_to_recover[0].base_offset
         producers.rebuild(local, min(start, first), first, self._now_ms)
-        for i, segment in enumerate(suspects):
+        for i, segment in enumerate(segments_to_recover):
             if i:
                 producers.take_snapshot(segment.base_offset)
             recovered = recover_segment(
                 segment, self._config.index_interval_bytes, epochs, producers
             )
             local.log_end_offset = recovered.next_offset
-            self._cut(segment, recovered.valid_bytes, recovered.damage)
-            following = suspects[i + 1 :]
-            if following and self._is_lost(segment, following[0], recovered.damage):
-                self._drop(following)
+            self._truncate_at_damage(segment, recovered.valid_bytes, recovered.damage)
+            following = segments_to_recover[i + 1 :]
+            if following and self._has_lost_records(segment, following[0], recovered.damage):
+                self._remove_segments(following)
                 return
             if segment is not local.segments.active:
                 local.finish(segment)
 
-    def _is_lost(self, segment: LogSegment, following: LogSegment, damage: str) -> bool:
+    def _has_lost_records(self, segment: LogSegment, following: LogSegment, damage: str) -> bool:
         """Whether the segments from `following` on must be removed: records before them are lost.
 
         They are removed after damage, as in Kafka (`LogLoader.recoverLog`), or where offsets go
@@ -310,7 +315,7 @@ class LogLoader:
             return False
         return True
 
-    def _cut(self, segment: LogSegment, position: int, damage: str) -> None:
+    def _truncate_at_damage(self, segment: LogSegment, position: int, damage: str) -> None:
         if not damage:
             return
         logger.warning(
@@ -321,9 +326,9 @@ class LogLoader:
             segment.size - position,
             damage,
         )
-        segment.records.cut(position)
+        segment.records.truncate_durably(position)
 
-    def _drop(self, segments: list[LogSegment]) -> None:
+    def _remove_segments(self, segments: list[LogSegment]) -> None:
         for segment in segments:
             logger.warning(
                 "[%s] recovery dropped the segment %s: %d bytes (the log before it ends at %d)",

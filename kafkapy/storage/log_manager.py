@@ -25,7 +25,7 @@ from kafkapy.storage.checkpoints import (
     write_offsets,
 )
 from kafkapy.storage.deletion_queue import DeletionQueue
-from kafkapy.storage.disk_errors import StorageShortage, disk
+from kafkapy.storage.disk_errors import StorageShortage, convert_disk_errors
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import DiskSpace, FileSystem
 from kafkapy.storage.flush_task import FlushTask, close_logs
@@ -40,9 +40,9 @@ from kafkapy.storage.unified_log import UnifiedLog
 logger = logging.getLogger("kafka.log.LogManager")
 
 # Logs that are closed together at a shutdown. Closing opens about four files of each.
-_CLOSED_AT_ONCE: Final = 64
+_LOGS_PER_CLOSE_STEP: Final = 64
 # Logs that are checked for old segments in one step, of half a millisecond.
-_RETAINED_AT_ONCE: Final = 50
+_LOGS_PER_RETENTION_STEP: Final = 50
 
 
 class LogManager:
@@ -78,7 +78,7 @@ class LogManager:
         self._dirs = {
             path: LogDir(path, DeletionQueue(fs)) for path in (p.rstrip("/") for p in log_dirs)
         }
-        self.futures = FutureLogs(self, self._dirs, fs, clock, random)
+        self.future_logs = FutureLogs(self, self._dirs, fs, clock, random)
 
     # start
 
@@ -94,7 +94,7 @@ class LogManager:
             LogDirFailure: no directory is left.
         """
         for path in self.live_log_dirs:
-            with self._failing(path):
+            with self._handle_failures(path):
                 self._locks.acquire(path)
 
     def stored_identity(self) -> MetaProperties:
@@ -104,7 +104,7 @@ class LogManager:
             ConfigError: they disagree.
         """
         for path in self.live_log_dirs:
-            with self._failing(path):
+            with self._handle_failures(path):
                 read_identity(self._fs, [path])
         return read_identity(self._fs, self.live_log_dirs)
 
@@ -115,7 +115,7 @@ class LogManager:
             ConfigError: a directory belongs to another broker or cluster.
         """
         for path in self.live_log_dirs:
-            with self._failing(path):
+            with self._handle_failures(path):
                 claim(self._fs, [path], broker_id, cluster_id, self._clock.time_ms())
 
     def load(self, topic_configs: Mapping[str, Mapping[str, str]]) -> None:
@@ -127,23 +127,23 @@ class LogManager:
         """
         for topic, overrides in topic_configs.items():
             self._configs.set_overrides(topic, overrides)
-        unfinished: list[UnifiedLog] = []
+        unneeded: list[UnifiedLog] = []
         # After a crash, loading would make the same corrections again, so one wait is enough.
-        with self.together():
+        with self.group_commit():
             for path, log_dir in list(self._dirs.items()):
-                with self._failing(path):
+                with self._handle_failures(path):
                     found = load_log_dir(log_dir, self._pool, self._configs.of, self._random,
                                          self._producers, self._clock.time_ms())  # fmt: skip
-                    unfinished += filter(None, map(self._put_loaded, found))
+                    unneeded += filter(None, map(self._register_loaded, found))
                     logger.info("Loaded %d logs in %s", len(found), path)
         # After this, recovery can distinguish a log without an entry from a lost checkpoint.
         self.checkpoint_recovery_points()
         for path, log_dir in list(self._dirs.items()):
-            with self._failing(path):
-                for log in unfinished:
+            with self._handle_failures(path):
+                for log in unneeded:
                     if log.log_dir == path:
-                        self.take_out(log)
-                self.futures.resume(log_dir.unfinished, path)
+                        self.retire_log(log)
+                self.future_logs.resume(log_dir.unfinished_moves, path)
 
     # one log
 
@@ -176,14 +176,14 @@ class LogManager:
             self._configs.set_overrides(topic_partition.topic, overrides)
             log = self._create(topic_partition, name)
         if log.topic_id.is_zero and not topic_id.is_zero:
-            with disk(log.log_dir):
+            with convert_disk_errors(log.log_dir):
                 path = f"{log.directory}/{log_names.PARTITION_METADATA}"
                 self._pool.durable.write(path, encode_partition_metadata(topic_id))
             log.topic_id = topic_id
         return log
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def group_commit(self) -> Iterator[None]:
         """Make logs that are created or deleted in this context, and new leader epochs, durable at
         its end, with one wait.
 
@@ -191,40 +191,40 @@ class LogManager:
         """
         durable = self._pool.durable
         try:
-            with durable.together():
+            with durable.defer_writes():
                 yield
         finally:
             for path in self.live_log_dirs:
-                with self._failing(path):
+                with self._handle_failures(path):
                     durable.commit(path)
-            durable.drop()
+            durable.discard_all()
 
     def _create(self, topic_partition: TopicPartition, name: str) -> UnifiedLog:
-        wanted = self._dirs.get(self.futures.wanted.get(topic_partition, ""))
-        log_dir = wanted or min(self._dirs.values(), key=lambda candidate: candidate.logs)
-        self.forget_rows(topic_partition, log_dir.path)
+        preferred = self._dirs.get(self.future_logs.preferred_log_dirs.get(topic_partition, ""))
+        log_dir = preferred or min(self._dirs.values(), key=lambda candidate: candidate.log_count)
+        self.remove_checkpoint_entries(topic_partition, log_dir.path)
         directory = f"{log_dir.path}/{name}"
         try:
             log = self.open_log(topic_partition, log_dir.path, directory)
         except (LogDirFailure, StorageShortage):
             # The next attempt may choose another directory; the partition would be in both.
             unique = self._random.bytes(16).hex()
-            self._pool.durable.forget(directory)
+            self._pool.durable.discard_below(directory)
             log_dir.discard(self._fs, topic_partition, directory, unique, self._clock.time_ms())
             raise
-        self.futures.wanted.pop(topic_partition, None)
-        self.put_log(log)
+        self.future_logs.preferred_log_dirs.pop(topic_partition, None)
+        self.register_log(log)
         logger.info("Created log for partition %s in %s", topic_partition, log.directory)
         return log
 
     def open_log(
-        self, topic_partition: TopicPartition, log_dir: str, directory: str, flushed_to: int = 0
+        self, topic_partition: TopicPartition, log_dir: str, directory: str, recovery_point: int = 0
     ) -> UnifiedLog:
         """Open a log that is new, or was just closed, and is flushed up to an offset."""
         return LogLoader(
             topic_partition, log_dir, directory, self._pool,
             self._configs.of(topic_partition.topic), self._random, self._dirs[log_dir].deletions,
-            LoadParameters(True, flushed_to, 0, self._producers), self._clock.time_ms(),
+            LoadParameters(True, recovery_point, 0, self._producers), self._clock.time_ms(),
         ).load()  # fmt: skip
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
@@ -234,27 +234,29 @@ class LogManager:
         Raises:
             LogDirFailure: a directory fails.
         """
-        self.futures.cancel(topic_partition)
+        self.future_logs.cancel(topic_partition)
         log = self.logs.pop(topic_partition, None)
         if log is not None:
-            self.take_out(log)
+            self.retire_log(log)
 
-    def put_log(self, log: UnifiedLog) -> None:
+    def register_log(self, log: UnifiedLog) -> None:
         """Put a log into service for its partition."""
         self.logs[log.topic_partition] = log
-        self._dirs[log.log_dir].logs += 1
+        self._dirs[log.log_dir].log_count += 1
         # Refers to the log by its partition: a log that refers to itself would never be freed.
-        log.local.on_lowered = partial(self._lowered, log.topic_partition, log.log_dir)
+        log.local.on_recovery_point_lowered = partial(
+            self._on_recovery_point_lowered, log.topic_partition, log.log_dir
+        )
 
-    def _put_loaded(self, log: UnifiedLog) -> UnifiedLog | None:
+    def _register_loaded(self, log: UnifiedLog) -> UnifiedLog | None:
         """Put a loaded log into service. If two directories have it, return the unneeded one."""
         other = self.logs.get(log.topic_partition)
-        chosen, unfinished = (log, None) if other is None else choose_log(other, log)
-        self.put_log(log)
+        chosen, unneeded = (log, None) if other is None else choose_log(other, log)
+        self.register_log(log)
         self.logs[log.topic_partition] = chosen
-        return unfinished
+        return unneeded
 
-    def _lowered(self, topic_partition: TopicPartition, log_dir: str) -> None:
+    def _on_recovery_point_lowered(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Write the checkpoints that a truncation lowers. Called while the truncation runs."""
         self.checkpoint_recovery_points_of(log_dir)
         log = self.logs.get(topic_partition)
@@ -264,12 +266,12 @@ class LogManager:
             except StorageShortage as shortage:
                 raise LogDirFailure(log_dir, shortage.message) from shortage
 
-    def take_out(self, log: UnifiedLog) -> None:
+    def retire_log(self, log: UnifiedLog) -> None:
         """Stop serving a log: its directory is renamed now, durably, and removed later."""
         log.cleaning.pause()
         log_dir, unique = self._dirs[log.log_dir], self._random.bytes(16).hex()
-        log_dir.logs -= 1
-        with disk(log.log_dir):
+        log_dir.log_count -= 1
+        with convert_disk_errors(log.log_dir):
             log_dir.retire(self._fs, log, unique, self._clock.time_ms())
             self._pool.durable.fsync_dir(log.log_dir)
         self.on_log_deleted(log)
@@ -298,7 +300,7 @@ class LogManager:
     def checkpoint_recovery_points(self) -> None:
         """Write `recovery-point-offset-checkpoint` of every live directory."""
         for path in self.live_log_dirs:
-            with self._failing(path, True):
+            with self._handle_failures(path, True):
                 self.checkpoint_recovery_points_of(path)
 
     def checkpoint_recovery_points_of(self, log_dir: str) -> None:
@@ -317,46 +319,46 @@ class LogManager:
         """
         self._checkpoint(log_names.LOG_START_CHECKPOINT, _start_in_segment)
 
-    def write_high_watermarks(self) -> None:
+    def checkpoint_high_watermarks(self) -> None:
         """Write `replication-offset-checkpoint` of every live directory."""
         self._checkpoint(log_names.HIGH_WATERMARK_CHECKPOINT, _high_watermark)
 
     def checkpoint_all(self) -> None:
         """Write all three checkpoints."""
         for path in self.live_log_dirs:
-            with self._failing(path, True):
+            with self._handle_failures(path, True):
                 self._checkpoint_all_of(path)
 
     def _checkpoint_all_of(self, log_dir: str, *copies: UnifiedLog) -> None:
         logs = [*self._logs_of(log_dir), *copies]
         for name, value in _CHECKPOINTS:
             self._write_offsets(log_dir, name, value, logs)
-        self._dirs[log_dir].checkpointed = {log.topic_partition for log in logs}
+        self._dirs[log_dir].checkpointed_partitions = {log.topic_partition for log in logs}
 
-    def forget_rows(self, topic_partition: TopicPartition, log_dir: str) -> None:
+    def remove_checkpoint_entries(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Remove the checkpoint entries of a log that has left a directory, before a new log of the
         same name is created. After a crash they would be applied to the new log.
 
         Raises:
             LogDirFailure, StorageShortage: they are not written.
         """
-        if topic_partition in self._dirs[log_dir].checkpointed:
-            with disk(log_dir):
+        if topic_partition in self._dirs[log_dir].checkpointed_partitions:
+            with convert_disk_errors(log_dir):
                 self._checkpoint_all_of(log_dir)
 
-    def write_rows(self, copy: UnifiedLog) -> None:
+    def checkpoint_with_copy(self, copy: UnifiedLog) -> None:
         """Write the checkpoints of the directory of a copy that is about to replace its log. After
         a crash they must have the copy's start, and no entries of logs that have left.
 
         Raises:
             LogDirFailure, StorageShortage: they are not written.
         """
-        with disk(copy.log_dir):
+        with convert_disk_errors(copy.log_dir):
             self._checkpoint_all_of(copy.log_dir, copy)
 
     def _checkpoint(self, name: str, value: Callable[[UnifiedLog], int | None]) -> None:
         for path in self.live_log_dirs:
-            with self._failing(path, True):
+            with self._handle_failures(path, True):
                 self._write_offsets(path, name, value, self._logs_of(path))
 
     def _write_offsets(
@@ -369,7 +371,7 @@ class LogManager:
         offsets = {log.topic_partition: value(log) for log in logs}
         known = {key: offset for key, offset in offsets.items() if offset is not None}
         write_offsets(self._fs, f"{log_dir}/{name}", known)
-        self._dirs[log_dir].checkpointed.update(known)
+        self._dirs[log_dir].checkpointed_partitions.update(known)
 
     def _logs_of(self, log_dir: str) -> list[UnifiedLog]:
         return [log for log in self.logs.values() if log.log_dir == log_dir]
@@ -379,12 +381,12 @@ class LogManager:
     def retention_slices(self, now_ms: int) -> Iterator[int]:
         """Delete old segments, of some logs in each step. Yields the number deleted in each."""
         logs = list(self.logs.values())
-        for start in range(0, len(logs), _RETAINED_AT_ONCE):
+        for start in range(0, len(logs), _LOGS_PER_RETENTION_STEP):
             deleted = 0
-            for log in logs[start : start + _RETAINED_AT_ONCE]:
+            for log in logs[start : start + _LOGS_PER_RETENTION_STEP]:
                 # The log may have been deleted since the previous step.
                 if self.logs.get(log.topic_partition) is log:
-                    with self._failing(log.log_dir, True):
+                    with self._handle_failures(log.log_dir, True):
                         deleted += log.delete_old_segments(now_ms)
             yield deleted
 
@@ -400,7 +402,7 @@ class LogManager:
         Each holds descriptors until it is done, so the next one is created after that.
         """
         for log in list(self.logs.values()):
-            rolled = log.local.unflushed
+            rolled = log.local.unflushed_segments
             due = (
                 log.log_end_offset > log.recovery_point
                 and now_ms - log.last_flush_ms >= log.config.flush_ms
@@ -408,7 +410,7 @@ class LogManager:
             # The log may have been deleted since the previous step.
             if (rolled or due) and self.logs.get(log.topic_partition) is log:
                 task = None
-                with self._failing(log.log_dir, True):
+                with self._handle_failures(log.log_dir, True):
                     task = FlushTask(log, log.flush_handle())
                 if task is not None:
                     yield task
@@ -419,7 +421,7 @@ class LogManager:
         """
         deleted = 0
         for path, log_dir in list(self._dirs.items()):
-            with self._failing(path, True):
+            with self._handle_failures(path, True):
                 deleted += log_dir.deletions.run(now_ms)
         return deleted
 
@@ -442,7 +444,7 @@ class LogManager:
             return
         self.offline_log_dirs.append(log_dir)
         logger.error("Log directory %s is offline: %s", log_dir, error)
-        self.futures.abandon(log_dir)
+        self.future_logs.abandon(log_dir)
         for log in self._logs_of(log_dir):
             del self.logs[log.topic_partition]
             log.abandon()
@@ -451,38 +453,38 @@ class LogManager:
             raise LogDirFailure(log_dir, f"All log directories are offline, the last by: {error}")
 
     @contextmanager
-    def _failing(self, log_dir: str, may_wait: bool = False) -> Iterator[None]:
+    def _handle_failures(self, log_dir: str, is_repeated: bool = False) -> Iterator[None]:
         """Call `on_log_dir_failure` for a failure of `log_dir`. Other directories are unaffected.
 
-        `may_wait`: the work is repeated later, so neither a lack of descriptors nor unreadable
+        `is_repeated`: the work is repeated later, so neither a lack of descriptors nor unreadable
         batches of one log are a failure. (They must not end the iteration over all logs.)
         """
         try:
-            with disk(log_dir):
+            with convert_disk_errors(log_dir):
                 yield
         except StorageShortage as shortage:
-            if may_wait:
+            if is_repeated:
                 logger.warning("Put off: %s", shortage)
             else:
                 self.on_log_dir_failure(log_dir, LogDirFailure(log_dir, str(shortage)))
         except LogDirFailure as failure:
             self.on_log_dir_failure(log_dir, failure)
         except ApiError as error:
-            if not may_wait:
+            if not is_repeated:
                 raise
             logger.error("Put off: %s", error.message)
 
     def shutdown(self, broker_epoch: int = -1) -> None:
         """Close every log cleanly; write the checkpoints and each healthy directory's marker."""
         now_ms = self._clock.time_ms()
-        self.futures.close()
+        self.future_logs.close()
         for path in self.live_log_dirs:
             logs = [log for log in self.logs.values() if log.log_dir == path]
-            with self._failing(path):
-                for start in range(0, len(logs), _CLOSED_AT_ONCE):
-                    close_logs(self._fs, logs[start : start + _CLOSED_AT_ONCE], now_ms)
+            with self._handle_failures(path):
+                for start in range(0, len(logs), _LOGS_PER_CLOSE_STEP):
+                    close_logs(self._fs, logs[start : start + _LOGS_PER_CLOSE_STEP], now_ms)
         for path in self.live_log_dirs:
-            with self._failing(path):  # a directory that fails gets no marker
+            with self._handle_failures(path):  # a directory that fails gets no marker
                 self._checkpoint_all_of(path)
                 marker = f"{path}/{log_names.CLEAN_SHUTDOWN_FILE}"
                 write_clean_shutdown(self._fs, marker, broker_epoch)

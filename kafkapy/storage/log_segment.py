@@ -21,8 +21,8 @@ from kafkapy.storage.transaction_index import TransactionIndex
 logger = logging.getLogger("kafka.log.LogSegment")
 
 RELATIVE_OFFSET_MAX: Final = 2**31 - 1
-_RECENT_MAX: Final = 16
-_BEYOND_ALL: Final = 1 << 63
+_RECENT_BATCHES_MAX: Final = 16
+_ABOVE_ALL_OFFSETS: Final = 1 << 63
 
 
 class SegmentFiles(NamedTuple):
@@ -84,7 +84,7 @@ class LogSegment:
         "_first_timestamp",
         "_max_timestamp",
         "_offset_of_max_timestamp",
-        "_recent",
+        "_recent_batches",
         "base_offset",
         "bytes_since_index_entry",
         "created_ms",
@@ -131,7 +131,7 @@ class LogSegment:
         self._max_timestamp: int | None = None
         self._offset_of_max_timestamp = base_offset
         # Position and size by base offset of the last few batches, for tail readers.
-        self._recent: dict[int, tuple[int, int]] = {}
+        self._recent_batches: dict[int, tuple[int, int]] = {}
 
     @classmethod
     def create(
@@ -194,8 +194,8 @@ class LogSegment:
         if position == 0:
             self._first_timestamp = max_timestamp
         if first_offset >= 0:
-            recent = self._recent
-            if len(recent) == _RECENT_MAX:
+            recent = self._recent_batches
+            if len(recent) == _RECENT_BATCHES_MAX:
                 recent.clear()
             recent[first_offset] = (position, size)
         if max_timestamp > known:
@@ -296,7 +296,7 @@ class LogSegment:
         Raises:
             ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
         """
-        recent = self._recent.get(offset)
+        recent = self._recent_batches.get(offset)
         if recent is not None:
             return recent[0], recent[1], offset
         # A flipped bit in the index must not hide records: at its position may be a later batch, or
@@ -308,15 +308,15 @@ class LogSegment:
                 if found is None or found[0] > position or found[2] <= offset:
                     return found
         if position:
-            self._distrust_index()
+            self._warn_index_mismatch()
         return self.records.find(offset, 0)
 
-    def _distrust_index(self) -> None:
+    def _warn_index_mismatch(self) -> None:
         logger.warning("%s does not match its segment", self.offset_index.path)
 
     def recent_position(self, base_offset: int) -> int | None:
         """The position of one of the last few batches, by its base offset; None for others."""
-        recent = self._recent.get(base_offset)
+        recent = self._recent_batches.get(base_offset)
         return None if recent is None else recent[0]
 
     def position_before(self, offset: int, size: int) -> int:
@@ -352,7 +352,7 @@ class LogSegment:
     def next_offset(self) -> int:
         """The offset after the last batch, found from the last index entry on."""
         position = self.offset_index.entry(-1)[1] if self.offset_index.count else 0
-        return self._end_below(_BEYOND_ALL, position)[1]
+        return self._end_below(_ABOVE_ALL_OFFSETS, position)[1]
 
     def end_below(self, offset: int) -> tuple[int, int]:
         """(position, next offset) after the last batch that lies wholly below `offset`.
@@ -368,7 +368,7 @@ class LogSegment:
                 if end[0] > position:
                     return end
         if position:
-            self._distrust_index()
+            self._warn_index_mismatch()
         return self._end_below(offset, 0)
 
     def _end_below(self, offset: int, position: int) -> tuple[int, int]:
@@ -399,12 +399,12 @@ class LogSegment:
         """
         end, next_offset = self.end_below(offset)
         self._dirty = True
-        self._recent.clear()
+        self._recent_batches.clear()
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
         if end < self.records.size:
-            self.records.cut(end)
+            self.records.truncate_durably(end)
         if end == 0:
             self.created_ms = now_ms or self.created_ms
             self._first_timestamp = None
@@ -422,7 +422,7 @@ class LogSegment:
             return False
         self.finish_indexes()
         self.records.truncate(self.records.size)
-        self._recent.clear()
+        self._recent_batches.clear()
         self._dirty = False
         return True
 

@@ -37,7 +37,7 @@ class OffsetIndex(IndexFile):
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries whose offset is at or above `offset`."""
-        self.keep(self.search(0, offset - self.base_offset - 1))
+        self.truncate_to_entries(self.search(0, offset - self.base_offset - 1))
 
     def is_sane(self, log_size: int) -> bool:
         """Whether the last entry is plausible: it has no zeros, since a segment's first set has no

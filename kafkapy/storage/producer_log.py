@@ -30,8 +30,8 @@ from kafkapy.storage.transaction_verification import TransactionVerification
 
 logger = logging.getLogger("kafka.log.ProducerStateManager")
 
-RECALL_BYTES: Final = 512 * 1024
-RECALL_MS: Final = 10 * 60_000
+RESTORE_BYTES_MAX: Final = 512 * 1024
+RESTORE_AGE_MAX_MS: Final = 10 * 60_000
 """The time for which a producer may repeat a batch (delivery.timeout.ms is 2 minutes)."""
 
 
@@ -87,9 +87,9 @@ class ProducerLog:
         """Apply an appended batch to the state. An ABORT is added to the index of `segment`."""
         if header.attributes & TRANSACTIONAL_BIT:
             if marker is None:
-                self.verification.begun(header.producer_id)
+                self.verification.on_transaction_begun(header.producer_id)
             else:
-                self.verification.ended(header.producer_id, header.producer_epoch)
+                self.verification.on_transaction_ended(header.producer_id, header.producer_epoch)
         completed = self.state.append(header, base_offset, marker)
         if completed is None:
             return
@@ -121,22 +121,22 @@ class ProducerLog:
         self.snapshots.remove_unless(lambda offset: offset <= end)
         position = self.load_snapshot(start, end, now_ms)
         if position > start and self.state.producers:
-            self._recall(local, position, now_ms)
+            self._restore_earlier_batches(local, position, now_ms)
         try:
             self._replay(local, position, end)
         except ApiError as error:
             logger.error("Producer state of %s is incomplete: %s", local.directory, error)
 
-    def before(self, local: LocalLog, offset: int, now_ms: int) -> ProducerLog:
+    def at_offset(self, local: LocalLog, offset: int, now_ms: int) -> ProducerLog:
         """The producers as of an earlier offset. This state does not change.
 
         Raises:
             ApiError: CORRUPT_MESSAGE, the batches cannot be read.
         """
-        made = ProducerLog(self.snapshots, self.config)
+        producers = ProducerLog(self.snapshots, self.config)
         start = local.segments.first.base_offset
-        made._replay(local, made.load_snapshot(start, offset, now_ms), offset)
-        return made
+        producers._replay(local, producers.load_snapshot(start, offset, now_ms), offset)
+        return producers
 
     def check_rebuild(self, local: LocalLog, start: int, end: int) -> None:
         """Check the CRCs of the batches that `rebuild` would apply. It reads only their headers,
@@ -166,24 +166,24 @@ class ProducerLog:
         )
         return start if found is None else found[0]
 
-    def _recall(self, local: LocalLog, end: int, now_ms: int) -> None:
+    def _restore_earlier_batches(self, local: LocalLog, end: int, now_ms: int) -> None:
         """Find the batches before the last one of each producer, in the last part of the log before
-        `end`. Ends at a segment that was not written in the last `RECALL_MS`.
+        `end`. Ends at a segment that was not written in the last `RESTORE_AGE_MAX_MS`.
         """
-        segments, left = local.segments, RECALL_BYTES
+        segments, left = local.segments, RESTORE_BYTES_MAX
         for i in range(segments.floor_index(end - 1), -1, -1):
             segment = segments[i]
-            if left <= 0 or now_ms - segment.modified_ms() > RECALL_MS:
+            if left <= 0 or now_ms - segment.modified_ms() > RESTORE_AGE_MAX_MS:
                 return
             try:
                 begin = segment.position_before(end, left)
-                self._recall_from(segment, begin, end)
+                self._restore_from_segment(segment, begin, end)
             except ApiError as error:
                 logger.warning("What producers may send again is not known: %s", error)
                 return
             left -= segment.records.size - begin
 
-    def _recall_from(self, segment: LogSegment, begin: int, end: int) -> None:
+    def _restore_from_segment(self, segment: LogSegment, begin: int, end: int) -> None:
         """Find the batches before the known ones, from a position in a segment to offset `end`."""
         earlier: dict[int, list[ProducerBatch]] = {}
         producers = self.state.producers
@@ -195,7 +195,7 @@ class ProducerLog:
                 batch = batch_of(header, header.base_offset)
                 earlier.setdefault(header.producer_id, []).append(batch)
         for producer_id, batches in earlier.items():
-            producers[producer_id].recall(batches)
+            producers[producer_id].prepend_batches(batches)
 
 
 def _batches(

@@ -55,11 +55,11 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
             the caller tries an older file.
     """
     if len(data) < _HEADER.size:
-        raise _misfit(f"{len(data)} bytes are too few")
+        raise _schema_error(f"{len(data)} bytes are too few")
     version, crc, count = _HEADER.unpack_from(data)
     size = _HEADER.size + count * _ENTRY.size
     if not _HEADER.size <= size <= len(data):
-        raise _misfit(f"{len(data)} bytes cannot hold {count} producers")
+        raise _schema_error(f"{len(data)} bytes cannot hold {count} producers")
     if version != _VERSION:
         raise _corrupt(f"Snapshot contained an unknown file version {version}")
     computed = crc32c(data[_CRC_END:])
@@ -69,7 +69,7 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
             f" Computed crc: {computed}"
         )
     if len(data) > size:
-        raise _misfit(f"{len(data) - size} bytes follow its {count} producers")
+        raise _schema_error(f"{len(data) - size} bytes follow its {count} producers")
     return [_entry(*fields) for fields in _ENTRY.iter_unpack(data[_HEADER.size :])]
 
 
@@ -91,7 +91,7 @@ def _entry(
     return entry
 
 
-def _misfit(reason: str) -> ApiError:
+def _schema_error(reason: str) -> ApiError:
     return _corrupt(f"Snapshot failed schema validation: {reason}")
 
 

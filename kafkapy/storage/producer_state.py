@@ -91,7 +91,7 @@ class ProducerEntry:
             self.producer_epoch = producer_epoch
             self.batches.clear()
 
-    def recall(self, earlier: list[ProducerBatch]) -> None:
+    def prepend_batches(self, earlier: list[ProducerBatch]) -> None:
         """Add batches before the known ones, up to `BATCHES_KEPT`."""
         self.batches = [*earlier, *self.batches][-BATCHES_KEPT:]
 

@@ -28,20 +28,20 @@ def deletable_segments(
     ]
     if config.delete:
         rules += [
-            ("retention time breach", _too_old(config.retention_ms, now_ms)),
-            ("retention size breach", _too_many(config.retention_bytes, segments.total_bytes())),
+            ("retention time breach", _time_breach(config.retention_ms, now_ms)),
+            ("retention size breach", _size_breach(config.retention_bytes, segments.total_bytes())),
         ]
     chosen: list[LogSegment] = []
     reasons: list[str] = []
     for reason, breached in rules:
-        found = _while_breached(segments, breached, high_watermark, log_end_offset)
+        found = _oldest_breaching(segments, breached, high_watermark, log_end_offset)
         if len(found) > len(chosen):
             chosen = found
             reasons.append(reason)
     return chosen, ", ".join(reasons)
 
 
-def _while_breached(
+def _oldest_breaching(
     segments: LogSegments, breached: Breach, high_watermark: int, log_end_offset: int
 ) -> list[LogSegment]:
     found: list[LogSegment] = []
@@ -57,14 +57,14 @@ def _while_breached(
     return found
 
 
-def _too_old(retention_ms: int, now_ms: int) -> Breach:
+def _time_breach(retention_ms: int, now_ms: int) -> Breach:
     def breached(segment: LogSegment, upper: int) -> bool:
         return retention_ms >= 0 and now_ms - segment.newest_ms() > retention_ms
 
     return breached
 
 
-def _too_many(retention_bytes: int, total: int) -> Breach:
+def _size_breach(retention_bytes: int, total: int) -> Breach:
     excess = total - retention_bytes
 
     def breached(segment: LogSegment, upper: int) -> bool:

@@ -19,7 +19,7 @@ from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from kafkapy.storage.producer_log import ProducerLog
 
 
-class Recovered(NamedTuple):
+class RecoveryResult(NamedTuple):
     """The result of a recovery: the valid bytes, the offset after them, and the damage behind them
     ('' if none).
     """
@@ -69,7 +69,7 @@ def recover_segment(
     index_interval_bytes: int,
     epochs: LeaderEpochCache | None = None,
     producers: ProducerLog | None = None,
-) -> Recovered:
+) -> RecoveryResult:
     """Read the segment to its end or first damage, and rebuild its indexes. The `.log` is
     unchanged.
 
@@ -89,9 +89,9 @@ def recover_segment(
         if position - indexed > index_interval_bytes:
             segment.add_index_entry(header.last_offset, position)
             indexed = position
-        _tell(header, batch, segment, epochs, producers)
+        _apply_batch(header, batch, segment, epochs, producers)
     segment.bytes_since_index_entry = batches.position - indexed
-    return Recovered(batches.position, batches.next_offset, batches.damage)
+    return RecoveryResult(batches.position, batches.next_offset, batches.damage)
 
 
 def _damage(segment: LogSegment, header: BatchHeader, batch: memoryview, expected: int) -> str:
@@ -107,7 +107,7 @@ def _damage(segment: LogSegment, header: BatchHeader, batch: memoryview, expecte
     return ""
 
 
-def _tell(
+def _apply_batch(
     header: BatchHeader,
     batch: memoryview,
     segment: LogSegment,
@@ -138,7 +138,7 @@ def epochs_in(segment: LogSegment) -> tuple[EpochEntries, bool]:
     return entries, is_old
 
 
-def is_sound(segment: LogSegment, has_offset_index: bool, has_time_index: bool) -> bool:
+def has_sane_indexes(segment: LogSegment, has_offset_index: bool, has_time_index: bool) -> bool:
     """Whether the indexes of a closed segment can be trusted without reading the segment."""
     return (
         has_offset_index

@@ -46,7 +46,7 @@ class TimeIndex(IndexFile):
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries whose offset is at or above `offset`."""
-        self.keep(self.search(1, offset - self.base_offset - 1))
+        self.truncate_to_entries(self.search(1, offset - self.base_offset - 1))
 
     def is_sane(self) -> bool:
         """Whether the last entry is plausible. Zeros are more likely a lost write."""

@@ -40,7 +40,9 @@ def offsets_before(
     return sorted(offsets, reverse=True)
 
 
-def latest(local: LocalLog, search: Search = first_record) -> TimestampOffset | None:
+def record_of_max_timestamp(
+    local: LocalLog, search: Search = first_record
+) -> TimestampOffset | None:
     """The first record that has the greatest timestamp of the log; None for a log without times."""
     segment = max(local.segments, key=lambda s: s.max_timestamp)
     timestamp = segment.max_timestamp

@@ -79,13 +79,13 @@ class TransactionIndex:
         entries = self.entries()
         kept = [entry for entry in entries if entry.last_offset < offset]
         if len(kept) < len(entries):
-            self._cut(len(kept))
+            self._truncate(len(kept))
             self._entries = kept
 
     def reset(self) -> None:
         """Drop every entry, also if the file is corrupt."""
         if self._entries != []:
-            self._cut(0)
+            self._truncate(0)
             self._entries = []
 
     def is_sane(self) -> bool:
@@ -96,7 +96,7 @@ class TransactionIndex:
             return False
         return True
 
-    def _cut(self, count: int) -> None:
+    def _truncate(self, count: int) -> None:
         file = self.fs.open(self.path)
         try:
             file.truncate(count * _ENTRY.size)

@@ -16,27 +16,27 @@ from kafkapy.storage.producer_state import NO_OFFSET, ProducerState
 
 
 class Verification:
-    """One request to a coordinator; `is_done` once it is confirmed. `lowest_sequence` is the first
-    sequence with which the transaction may begin here. `adds`: the partition is added to the
-    transaction (version 2).
+    """One request to a coordinator, and whether it is confirmed. `lowest_sequence` is the first
+    sequence with which the transaction may begin here. `adds_partition`: the partition is added to
+    the transaction (version 2).
     """
 
-    __slots__ = ("adds", "is_done", "lowest_sequence", "producer_epoch")
+    __slots__ = ("adds_partition", "is_confirmed", "lowest_sequence", "producer_epoch")
 
-    def __init__(self, producer_epoch: int, lowest_sequence: int, adds: bool) -> None:
+    def __init__(self, producer_epoch: int, lowest_sequence: int, adds_partition: bool) -> None:
         self.producer_epoch = producer_epoch
-        self.adds = adds
+        self.adds_partition = adds_partition
         self.lowest_sequence = lowest_sequence
-        self.is_done = False
+        self.is_confirmed = False
 
 
 class TransactionVerification:
-    """The open verifications of one partition. `is_required`: whether verification is enabled."""
+    """The open verifications of one partition. `is_enabled`: whether verification is enabled."""
 
-    __slots__ = ("_by_producer", "_state", "is_required")
+    __slots__ = ("_by_producer", "_state", "is_enabled")
 
-    def __init__(self, state: ProducerState, is_required: bool) -> None:
-        self.is_required = is_required
+    def __init__(self, state: ProducerState, is_enabled: bool) -> None:
+        self.is_enabled = is_enabled
         self._state = state
         self._by_producer: dict[int, dict[int, Verification]] = {}  # and by epoch
 
@@ -46,7 +46,7 @@ class TransactionVerification:
         return not self._by_producer
 
     def begin(
-        self, producer_id: int, producer_epoch: int, sequence: int, adds: bool = False
+        self, producer_id: int, producer_epoch: int, sequence: int, adds_partition: bool = False
     ) -> Verification:
         """The verification for a producer and epoch, shared by concurrent batches. A batch of
         another epoch, which a zombie may send, has another one.
@@ -54,13 +54,15 @@ class TransactionVerification:
         by_epoch = self._by_producer.setdefault(producer_id, {})
         found = by_epoch.get(producer_epoch)
         if found is None:
-            found = by_epoch[producer_epoch] = Verification(producer_epoch, sequence, adds)
+            found = by_epoch[producer_epoch] = Verification(
+                producer_epoch, sequence, adds_partition
+            )
         found.lowest_sequence = min(found.lowest_sequence, sequence)
         return found
 
     def confirm(self, producer_id: int, confirmed: Verification) -> None:
         """Record the coordinator's confirmation. Drop earlier epochs, which are of zombies."""
-        confirmed.is_done = True
+        confirmed.is_confirmed = True
         by_epoch = self._by_producer.get(producer_id, {})
         for epoch in [each for each in by_epoch if each < confirmed.producer_epoch]:
             del by_epoch[epoch]
@@ -73,12 +75,14 @@ class TransactionVerification:
             if not by_epoch:
                 del self._by_producer[producer_id]
 
-    def is_needed(self, producer_id: int, producer_epoch: int, adds: bool = False) -> bool:
+    def is_needed(
+        self, producer_id: int, producer_epoch: int, adds_partition: bool = False
+    ) -> bool:
         """Whether a transactional batch of this producer would begin an unverified transaction. A
-        batch that `adds` the partition to its transaction needs that even if verification is
-        disabled.
+        batch that adds the partition (`adds_partition`) to its transaction needs that even if
+        verification is disabled.
         """
-        if not (self.is_required or adds):
+        if not (self.is_enabled or adds_partition):
             return False
         entry = self._state.producers.get(producer_id)
         if (
@@ -88,7 +92,7 @@ class TransactionVerification:
         ):
             return False
         found = self._by_producer.get(producer_id, {}).get(producer_epoch)
-        return found is None or not found.is_done
+        return found is None or not found.is_confirmed
 
     def check(self, producer_id: int, producer_epoch: int, sequence: int) -> None:
         """Refuse a batch that must follow a verification, or another batch.
@@ -96,7 +100,7 @@ class TransactionVerification:
         Raises:
             ApiError: INVALID_TXN_STATE, OUT_OF_ORDER_SEQUENCE_NUMBER.
         """
-        if self.is_required and self.is_needed(producer_id, producer_epoch):
+        if self.is_enabled and self.is_needed(producer_id, producer_epoch):
             raise ApiError(
                 ErrorCode.INVALID_TXN_STATE,
                 f"Record was not part of an ongoing transaction of producer {producer_id}",
@@ -111,17 +115,19 @@ class TransactionVerification:
                 f"transaction begins with {found.lowest_sequence}",
             )
 
-    def begun(self, producer_id: int) -> None:
+    def on_transaction_begun(self, producer_id: int) -> None:
         """Remove the verifications of a producer whose transaction has begun here."""
         if self._by_producer:
             self._by_producer.pop(producer_id, None)
 
-    def ended(self, producer_id: int, marker_epoch: int) -> None:
+    def on_transaction_ended(self, producer_id: int, marker_epoch: int) -> None:
         """Remove the verifications of transactions that a marker has ended. With version 2 the
         marker of the previous transaction has the epoch of the next one, which may be under way.
         """
         by_epoch = self._by_producer.pop(producer_id, None) if self._by_producer else None
         if by_epoch:
-            kept = {e: each for e, each in by_epoch.items() if each.adds and e >= marker_epoch}
+            kept = {
+                e: each for e, each in by_epoch.items() if each.adds_partition and e >= marker_epoch
+            }
             if kept:
                 self._by_producer[producer_id] = kept

@@ -17,7 +17,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, BatchHeader, first_16_bytes
 from kafkapy.record.control import ControlRecordType
-from kafkapy.record.long_preparation import PreparedAhead
+from kafkapy.record.long_preparation import PreparationResult
 from kafkapy.record.validation import (
     PRODUCE_VERSION_LATEST,
     prepare_client_batch,
@@ -29,16 +29,16 @@ from kafkapy.storage.damage import Batches, batches_after
 from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.file_records import FileRegion
 from kafkapy.storage.leader_epoch_cache import LeaderEpochCache
-from kafkapy.storage.local_log import FetchDataInfo, FlushHandle, Found, LocalLog
+from kafkapy.storage.local_log import FetchDataInfo, FlushHandle, LocalLog, SegmentRead
 from kafkapy.storage.log_append import (
-    LATEST_EPOCH,
+    LEADER_EPOCH_MAX,
     AppendOrigin,
     LogAppendInfo,
     UnexpectedAppendOffset,
     appended_marker,
+    duplicate_info,
     fetched_batches,
     marker_of,
-    repeated,
     rules_of,
     too_large,
 )
@@ -146,7 +146,7 @@ class UnifiedLog:
     def high_watermark_metadata(self) -> LogOffsetMetadata:
         known = self._high_watermark_metadata
         if known is None:
-            with self._disk():
+            with self._convert_disk_errors():
                 known = self.local.offset_metadata(self.high_watermark)
             self._high_watermark_metadata = known
         return known
@@ -161,7 +161,7 @@ class UnifiedLog:
             return self.local.end_metadata()
         if offset == self.high_watermark:
             return self.high_watermark_metadata
-        with self._disk():
+        with self._convert_disk_errors():
             return self.local.offset_metadata(offset)
 
     def update_high_watermark(self, offset: int) -> int:
@@ -194,20 +194,20 @@ class UnifiedLog:
             return False
         self.log_start_offset = offset
         logger.info("[%s] log start offset is now %d: %s", self.topic_partition, offset, reason)
-        with self._disk():
+        with self._convert_disk_errors():
             self.epochs.truncate_from_start(offset)
         return True
 
     # leader epochs
 
-    def probe(self) -> None:
+    def check_descriptors(self) -> None:
         """Raise StorageShortage if no descriptor is left, before a change that needs one."""
-        with self._disk():
-            self.local.probe()
+        with self._convert_disk_errors():
+            self.local.check_descriptors()
 
     def assign_epoch_start(self, leader_epoch: int, offset: int) -> None:
         """Record durably that `leader_epoch` begins at `offset`, before any record of it."""
-        with self._disk():
+        with self._convert_disk_errors():
             self.epochs.assign(leader_epoch, offset)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
@@ -220,17 +220,17 @@ class UnifiedLog:
         """Drop every batch that does not lie wholly below `offset`, with its epochs and producer
         state. After an ApiError nothing has changed.
         """
-        with self._disk():
+        with self._convert_disk_errors():
             if offset < self.local.segments.first.base_offset:
                 self.truncate_fully_and_start_at(offset, now_ms)
                 return
             if offset < self.local.log_end_offset:
                 logger.info("[%s] truncating to offset %d", self.topic_partition, offset)
-                end = self.local.probe_truncation(offset)
+                end = self.local.check_truncation(offset)
                 self.producers.check_rebuild(self.local, self.log_start_offset, end)
-                with self._disk(changed=True):
+                with self._convert_disk_errors(changed=True):
                     self.local.truncate_to(offset, now_ms)
-                    self.cleaning.truncate(self.segments.active.base_offset)
+                    self.cleaning.record_truncation(self.segments.active.base_offset)
                     offset = self.local.log_end_offset
                     self.log_start_offset = min(self.log_start_offset, offset)
                     self.producers.rebuild(self.local, self.log_start_offset, offset, now_ms)
@@ -242,10 +242,10 @@ class UnifiedLog:
     def truncate_fully_and_start_at(self, offset: int, now_ms: int = 0) -> None:
         """Drop every record. The log begins and ends at `offset` then."""
         logger.info("[%s] dropping all; starting at offset %d", self.topic_partition, offset)
-        self.probe()
-        with self._disk(changed=True):
+        self.check_descriptors()
+        with self._convert_disk_errors(changed=True):
             self.local.truncate_fully(offset, now_ms)
-            self.cleaning.truncate(offset)
+            self.cleaning.record_truncation(offset)
             self.epochs.clear()
             self.producers.snapshots.remove_unless(lambda _: False)
             self.producers.state.load([])
@@ -260,7 +260,7 @@ class UnifiedLog:
     def roll(self, now_ms: int) -> LogSegment:
         """Begin a new segment where the data ends."""
         end = self.local.log_end_offset
-        with self._disk():
+        with self._convert_disk_errors():
             return self._roll(end, end, now_ms)
 
     def _roll(self, first_offset: int, last_offset: int, now_ms: int) -> LogSegment:
@@ -275,7 +275,7 @@ class UnifiedLog:
         """
         if self.cleaning.in_progress and not self.cleaning.is_aborted:
             return 0
-        with self._disk():
+        with self._convert_disk_errors():
             segments, reason = deletable_segments(
                 self.local.segments,
                 self.config,
@@ -302,8 +302,8 @@ class UnifiedLog:
     ) -> None:
         """Replace closed segments with the cleaned, flushed ones made from them."""
         kept = {segment.base_offset for segment in cleaned}
-        self.probe()
-        with self._disk(changed=True):
+        self.check_descriptors()
+        with self._convert_disk_errors(changed=True):
             self.local.replace_segments(cleaned, old, now_ms)
             for segment in old:
                 if segment.base_offset not in kept:
@@ -314,12 +314,12 @@ class UnifiedLog:
 
     def flush_handle(self) -> FlushHandle:
         """The handle of a flush. Call `run_flush` in any thread, then `mark_flushed`."""
-        with self._disk():
+        with self._convert_disk_errors():
             return self.local.flush_handle(self.producers.unflushed)
 
     def run_flush(self, handle: FlushHandle) -> None:
         """Force a handle's files to disk. May run in a worker thread."""
-        with self._disk():
+        with self._convert_disk_errors():
             handle.fsync()
 
     def mark_flushed(self, handle: FlushHandle, now_ms: int) -> None:
@@ -331,7 +331,7 @@ class UnifiedLog:
 
     def flush(self, now_ms: int = 0) -> None:
         """Force everything to disk in this thread."""
-        with self._disk(changed=True):
+        with self._convert_disk_errors(changed=True):
             self.local.flush_now(self.producers.unflushed)
         self.last_flush_ms, self.producers.unflushed = max(self.last_flush_ms, now_ms), []
 
@@ -345,12 +345,12 @@ class UnifiedLog:
 
     def finish(self) -> FlushHandle | None:
         """The first half of `close`. Returns the handle to flush, if needed."""
-        with self._disk():
+        with self._convert_disk_errors():
             end = self.local.log_end_offset
             self.local.finish(self.local.segments.active)
             if end not in self.producers.snapshots.offsets:
                 self.producers.take_snapshot(end)
-            if self.local.unflushed or self.producers.unflushed:
+            if self.local.unflushed_segments or self.producers.unflushed:
                 return self.local.flush_handle(self.producers.unflushed)
             return None
 
@@ -361,7 +361,7 @@ class UnifiedLog:
             self.local.close_handles()
 
     @contextmanager
-    def _disk(self, changed: bool = False) -> Iterator[None]:
+    def _convert_disk_errors(self, changed: bool = False) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -379,23 +379,23 @@ class UnifiedLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         produce_version: int = PRODUCE_VERSION_LATEST,
-        briefly: bool = False,
-        ahead: PreparedAhead | None = None,
+        fast_only: bool = False,
+        preparation: PreparationResult | None = None,
     ) -> LogAppendInfo:
-        """Check a batch of a producer (unless done `ahead`), assign offsets and append it. A batch
+        """Check a producer's batch, unless `preparation` did, assign offsets and append it. A batch
         that repeats one of the last five is not appended: the result has the offsets in the log.
 
         Raises:
-            TakesLong: the append would take long, and `briefly` is set.
+            NeedsThread: the append would take long, and `fast_only` is set.
             ApiError: `record.validation`, `producer_state` or the segment size refuses the batch.
         """
         local, rules, base_offset = self.local, self._rules, self.local.log_end_offset
         try:
-            if ahead is not None:
-                prepared = ahead.take(rules, now_ms, produce_version)
+            if preparation is not None:
+                prepared = preparation.take(rules, now_ms, produce_version)
             elif origin is AppendOrigin.CLIENT:
                 records = memoryview(records)
-                prepared = prepare_client_batch(records, rules, now_ms, produce_version, briefly)
+                prepared = prepare_client_batch(records, rules, now_ms, produce_version, fast_only)
             else:
                 prepared = prepare_internal_batch(records, rules, now_ms)
             header = prepared.header
@@ -404,13 +404,13 @@ class UnifiedLog:
             marker = None
             if header.producer_id >= 0:
                 marker = marker_of(header, prepared.records)
-                earlier = self.producers.check(header, marker, origin is AppendOrigin.CLIENT)
-                if earlier is not None:
-                    return repeated(earlier, self.log_start_offset, leader_epoch, header, size)
+                cached = self.producers.check(header, marker, origin is AppendOrigin.CLIENT)
+                if cached is not None:
+                    return duplicate_info(cached, self.log_start_offset, leader_epoch, header, size)
             if leader_epoch > self.epochs.latest:
                 self.epochs.assign(leader_epoch, base_offset)
             if marker is not None and marker.control_type is ControlRecordType.ABORT:
-                local.probe()  # its index entry is written after the append
+                local.check_descriptors()  # its index entry is written after the append
             last_offset = base_offset + header.last_offset_delta
             max_timestamp = header.max_timestamp
             segment = self._segment_for(size, max_timestamp, base_offset, last_offset, now_ms)
@@ -434,7 +434,7 @@ class UnifiedLog:
         )  # fmt: skip
 
     def append_as_follower(
-        self, records: memoryview | bytes, now_ms: int, leader_epoch: int = LATEST_EPOCH
+        self, records: memoryview | bytes, now_ms: int, leader_epoch: int = LEADER_EPOCH_MAX
     ) -> LogAppendInfo:
         """Append a leader's batches unchanged, as one set (`fetched_batches`). The set may exceed
         `segment.bytes`, as a leader's segment does after the config was lowered. (Kafka's follower
@@ -444,7 +444,7 @@ class UnifiedLog:
             ApiError: CORRUPT_MESSAGE.
             UnexpectedAppendOffset: the records begin before the log end offset.
         """
-        batches = self._fetched(records, now_ms, leader_epoch)
+        batches = self._fetched_batches(records, now_ms, leader_epoch)
         local, base_offset = self.local, self.local.log_end_offset
         if not batches:
             return LogAppendInfo(
@@ -459,12 +459,12 @@ class UnifiedLog:
                 if header.magic < MAGIC:
                     self.epochs.clear()
                 elif header.partition_leader_epoch > self.epochs.latest:
-                    local.probe()  # it is written later, if many are written together
+                    local.check_descriptors()  # the epoch may be written later (`defer_writes`)
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
                 if header.max_timestamp > newest.max_timestamp:
                     newest = header
                 if header.attributes & CONTROL_BIT:
-                    local.probe()
+                    local.check_descriptors()
                 if header.record_count > 0:
                     record_count += header.record_count
             segment = self._segment_for(
@@ -489,7 +489,7 @@ class UnifiedLog:
             last.partition_leader_epoch, record_count, size,
         )  # fmt: skip
 
-    def _fetched(
+    def _fetched_batches(
         self, records: memoryview | bytes, now_ms: int, leader_epoch: int
     ) -> list[tuple[int, BatchHeader]]:
         """The batches to append. After DeleteRecords a log may start inside a batch, and a new
@@ -539,7 +539,7 @@ class UnifiedLog:
                 f"{self.topic_partition}, but we only have log segments from offset "
                 f"{self.log_start_offset} to {self.local.log_end_offset}.",
             )
-        found: Found | None = None
+        found: SegmentRead | None = None
         if start_offset < upper_bound:
             end = self.offset_metadata(upper_bound)
             try:
@@ -559,7 +559,7 @@ class UnifiedLog:
 
     def batches_after_damage(self, offset: int, end_offset: int) -> Batches:
         """The first batches that can be found behind bytes at `offset` that cannot be batches."""
-        with self._disk():
+        with self._convert_disk_errors():
             return batches_after(self.local, offset, end_offset)
 
     def read_tail(self, offset: int, max_bytes: int) -> bytes | FileRegion | None:
@@ -577,24 +577,24 @@ class UnifiedLog:
 
     def aborted_transactions(self, start: int, stop: int) -> list[AbortedTransaction]:
         """The aborted transactions with data in [start, stop), by first offset."""
-        with self._disk():
+        with self._convert_disk_errors():
             return self.local.aborted_transactions(start, stop)
 
     def offset_for_timestamp(
         self, timestamp: int, upper_bound: int, search: Search = first_record
     ) -> TimestampOffset | None:
         """The first record below `upper_bound` whose timestamp is at least `timestamp`."""
-        with self._disk():
+        with self._convert_disk_errors():
             start = self.log_start_offset
             found = time_lookup.first_at_or_after(self.local, timestamp, start, search)
         return found if found is not None and found.offset < upper_bound else None
 
     def offsets_before(self, timestamp: int | None, now_ms: int) -> list[int]:
         """Base offsets of segments written by `timestamp`, newest first, for ListOffsets v0."""
-        with self._disk():
+        with self._convert_disk_errors():
             return time_lookup.offsets_before(self.local, timestamp, self.log_start_offset, now_ms)
 
     def offset_of_max_timestamp(self, search: Search = first_record) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log."""
-        with self._disk():
-            return time_lookup.latest(self.local, search)
+        with self._convert_disk_errors():
+            return time_lookup.record_of_max_timestamp(self.local, search)

@@ -42,7 +42,7 @@ class PartitionReport(NamedTuple):
 
     log_start_offset: int
     log_end_offset: int
-    batches: int
+    batch_count: int
     problems: list[Problem]
 
 
@@ -107,9 +107,9 @@ class _PartitionCheck:
         self._fs = fs
         self._directory = directory
         self._problems: list[Problem] = []
-        self._batches = 0
+        self._batch_count = 0
 
-    def _say(self, path: str, message: str) -> None:
+    def _add_problem(self, path: str, message: str) -> None:
         self._problems.append(Problem(path, message))
 
     def run(self) -> PartitionReport:
@@ -122,7 +122,7 @@ class _PartitionCheck:
             if state == log_names.DELETED_SUFFIX:
                 continue
             if state:
-                self._say(f"{self._directory}/{name}", f"left over with the suffix {state}")
+                self._add_problem(f"{self._directory}/{name}", f"left over with the suffix {state}")
             elif kind == log_names.SNAPSHOT_SUFFIX:
                 self._check_snapshot(f"{self._directory}/{name}")
             elif kind in log_names.SEGMENT_SUFFIXES:
@@ -131,30 +131,32 @@ class _PartitionCheck:
         for base_offset, found in sorted(sizes.items()):
             if end > base_offset:
                 path = f"{self._directory}/{log_names.offset_file_name(base_offset, '.log')}"
-                self._say(path, f"the segment before it ends at offset {end}")
+                self._add_problem(path, f"the segment before it ends at offset {end}")
             end = max(self._check_segment(base_offset, found), end, base_offset)
         self._check_small_files(end)
-        return PartitionReport(first, end, self._batches, self._problems)
+        return PartitionReport(first, end, self._batch_count, self._problems)
 
     def _check_snapshot(self, path: str) -> None:
         try:
             decode_snapshot(read_file(self._fs, path))
         except ApiError as error:
-            self._say(path, error.message)
+            self._add_problem(path, error.message)
 
     def _check_small_files(self, end: int) -> None:
         path = f"{self._directory}/{log_names.LEADER_EPOCH_CHECKPOINT}"
         try:
             entries = read_epochs(self._fs, path)
             if entries != sorted(entries) or len({start for _, start in entries}) != len(entries):
-                self._say(path, "its epochs or start offsets do not ascend")
+                self._add_problem(path, "its epochs or start offsets do not ascend")
             if LeaderEpochCache(entries, lambda *_: None).epoch_for_offset(end) != (
                 entries[-1][0] if entries else -1
             ):
-                self._say(path, f"it has an epoch that begins beyond the log end offset {end}")
+                self._add_problem(
+                    path, f"it has an epoch that begins beyond the log end offset {end}"
+                )
             read_partition_metadata(self._fs, f"{self._directory}/{log_names.PARTITION_METADATA}")
         except MalformedFile as error:
-            self._say(self._directory, str(error))
+            self._add_problem(self._directory, str(error))
 
     def _check_segment(self, base_offset: int, found: dict[str, int]) -> int:
         """Check a segment. Returns the offset after its last valid batch."""
@@ -162,7 +164,7 @@ class _PartitionCheck:
         name = log_names.offset_file_name(base_offset, "")
         for suffix, size in zip(log_names.SEGMENT_SUFFIXES[:3], sizes, strict=False):
             if size is None:
-                self._say(f"{self._directory}/{name}{suffix}", "missing")
+                self._add_problem(f"{self._directory}/{name}{suffix}", "missing")
         files = SegmentFiles.of(sizes)
         segment = LogSegment(self._pool, self._directory, base_offset, LogConfig(), 0, 0, files)
         positions: list[int] = []
@@ -178,17 +180,17 @@ class _PartitionCheck:
                 max_timestamps.append(max(header.max_timestamp, newest))
             next_offset = scan.next_offset
             if scan.damage:
-                self._say(
+                self._add_problem(
                     segment.records.path, f"damaged at position {scan.position}: {scan.damage}"
                 )
             segment.records.close_handle()
-        self._batches += len(positions)
+        self._batch_count += len(positions)
         if sizes[1]:
             self._check_offset_index(segment, sizes[1], positions, last_offsets)
         if sizes[2]:
             self._check_time_index(segment, sizes[2], last_offsets, max_timestamps)
         if sizes[3] and not segment.transaction_index.is_sane():
-            self._say(segment.transaction_index.path, "corrupt")
+            self._add_problem(segment.transaction_index.path, "corrupt")
         return next_offset
 
     def _check_offset_index(
@@ -199,17 +201,19 @@ class _PartitionCheck:
         """
         path = segment.offset_index.path
         if size % 8:
-            self._say(path, f"its size {size} is not a multiple of 8")
+            self._add_problem(path, f"its size {size} is not a multiple of 8")
         before = 0
         for i, (relative, position) in enumerate(segment.offset_index.all_entries()):
             offset = segment.base_offset + relative
             at, batch = bisect_left(positions, position), bisect_left(last_offsets, offset)
             if relative <= before:
-                self._say(path, f"entry {i} has offset {offset}, which does not ascend")
+                self._add_problem(path, f"entry {i} has offset {offset}, which does not ascend")
             elif at == len(positions) or positions[at] != position:
-                self._say(path, f"entry {i}: no batch begins at position {position}")
+                self._add_problem(path, f"entry {i}: no batch begins at position {position}")
             elif batch == len(last_offsets) or last_offsets[batch] != offset or batch < at:
-                self._say(path, f"entry {i}: no batch from position {position} ends with {offset}")
+                self._add_problem(
+                    path, f"entry {i}: no batch from position {position} ends with {offset}"
+                )
             else:
                 before = relative
                 continue
@@ -223,17 +227,19 @@ class _PartitionCheck:
         """
         path = segment.time_index.path
         if size % 12:
-            self._say(path, f"its size {size} is not a multiple of 12")
+            self._add_problem(path, f"its size {size} is not a multiple of 12")
         before = -1
         for i, (timestamp, relative) in enumerate(segment.time_index.all_entries()):
             offset = segment.base_offset + relative
             batch = bisect_left(last_offsets, offset)
             if timestamp <= before:
-                self._say(path, f"entry {i} has timestamp {timestamp}, which does not ascend")
+                self._add_problem(
+                    path, f"entry {i} has timestamp {timestamp}, which does not ascend"
+                )
             elif batch == len(last_offsets) or last_offsets[batch] != offset:
-                self._say(path, f"entry {i}: no batch ends with offset {offset}")
+                self._add_problem(path, f"entry {i}: no batch ends with offset {offset}")
             elif max_timestamps[batch] != timestamp:
-                self._say(
+                self._add_problem(
                     path,
                     f"entry {i} says {timestamp}, the batches up to offset {offset} say "
                     f"{max_timestamps[batch]}",

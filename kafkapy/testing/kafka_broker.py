@@ -15,7 +15,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ConfigError
 from kafkapy.testing.topic_records import Record, read_topic
 from kafkapy.tools.local import broker_processes
-from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.background import LaunchedServer
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
@@ -43,7 +43,7 @@ class KafkaBroker:
         self.output = directory / broker_processes.OUTPUT_FILE
         self._properties = {**DEFAULTS, "log.dirs": str(self.log_dir), **(properties or {})}
         self._address: str | None = None
-        self._launched: Launched | None = None
+        self._launched: LaunchedServer | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -73,7 +73,7 @@ class KafkaBroker:
             return self
         self._forget()  # a process that ended by itself
         words = [f"--override={key}={value}" for key, value in self._properties.items()]
-        self._launched = broker_processes.launch(words, self.output, is_ours=True)
+        self._launched = broker_processes.launch(words, self.output, ends_with_parent=True)
         try:
             broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
         except ConfigError:
@@ -162,7 +162,7 @@ class KafkaBroker:
     def _is_temporary(self) -> bool:
         return self.log_dir.is_relative_to(self._scratch.name)
 
-    def _running(self) -> Launched:
+    def _running(self) -> LaunchedServer:
         if self._launched is None or not self.is_running:
             raise ConfigError("The broker does not run")
         return self._launched

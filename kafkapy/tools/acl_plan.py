@@ -23,7 +23,7 @@ WILDCARD_HOST: Final = "*"
 _O: Final = Operation
 
 # The operations of each resource type, besides All.
-ALLOWED: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
+SUPPORTED_OPERATIONS: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
     ResourceKind.TOPIC: (
         *(_O.READ, _O.WRITE, _O.CREATE, _O.DESCRIBE, _O.DELETE, _O.ALTER),
         *(_O.DESCRIBE_CONFIGS, _O.ALTER_CONFIGS),
@@ -40,11 +40,11 @@ ALLOWED: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
     ResourceKind.DELEGATION_TOKEN: (_O.DESCRIBE,),
     ResourceKind.USER: (_O.CREATE_TOKENS, _O.DESCRIBE_TOKENS),
 }
-_PRODUCES: Final = {
+_PRODUCER_OPERATIONS: Final = {
     ResourceKind.TOPIC: (_O.WRITE, _O.DESCRIBE, _O.CREATE),
     ResourceKind.TRANSACTIONAL_ID: (_O.WRITE, _O.DESCRIBE),
 }
-_CONSUMES: Final = {
+_CONSUMER_OPERATIONS: Final = {
     ResourceKind.TOPIC: (_O.READ, _O.DESCRIBE),
     ResourceKind.GROUP: (_O.READ,),
 }
@@ -68,12 +68,14 @@ class Principals:
         wanted = list(operations)
         return sorted(
             {
-                AccessControlEntry(checked_principal(who), host.strip(), operation, permission)
+                AccessControlEntry(
+                    checked_principal(principal), host.strip(), operation, permission
+                )
                 for principals, hosts, permission in (
                     (self.allowed, self.allowed_hosts, Permission.ALLOW),
                     (self.denied, self.denied_hosts, Permission.DENY),
                 )
-                for who in principals
+                for principal in principals
                 for host in hosts or (WILDCARD_HOST,)
                 for operation in wanted
             }
@@ -105,21 +107,21 @@ def check_operations(
         ConfigError: names the resource type and its operations.
     """
     for resource in resources:
-        allowed = (Operation.ALL, *ALLOWED.get(resource.kind, ()))
-        if any(operation not in allowed for operation in operations):
-            names = ", ".join(_spelled(operation) for operation in reversed(allowed))
+        supported = (Operation.ALL, *SUPPORTED_OPERATIONS.get(resource.kind, ()))
+        if any(operation not in supported for operation in operations):
+            names = ", ".join(_operation_name(operation) for operation in reversed(supported))
             raise ConfigError(f"ResourceType {resource.kind.name} only supports operations {names}")
     return [operation for operation in operations if operation is not None]
 
 
-def planned(
+def planned_entries(
     resources: Sequence[ResourcePattern], principals: Principals, operations: Sequence[Operation]
 ) -> Acls:
     """The same entries for each resource."""
     return {resource: principals.entries(operations) for resource in resources}
 
 
-def planned_roles(
+def planned_role_entries(
     resources: Sequence[ResourcePattern],
     principals: Principals,
     *,
@@ -128,19 +130,19 @@ def planned_roles(
     idempotent: bool,
 ) -> Acls:
     """The entries for `--producer` and `--consumer`."""
-    found: Acls = {}
+    planned: Acls = {}
     for resource in resources:
         wanted: list[Operation] = []
-        wanted += _PRODUCES.get(resource.kind, ()) if producer else ()
-        wanted += _CONSUMES.get(resource.kind, ()) if consumer else ()
+        wanted += _PRODUCER_OPERATIONS.get(resource.kind, ()) if producer else ()
+        wanted += _CONSUMER_OPERATIONS.get(resource.kind, ()) if consumer else ()
         if wanted:
-            found[resource] = principals.entries(dict.fromkeys(wanted))
+            planned[resource] = principals.entries(dict.fromkeys(wanted))
     if producer and idempotent:
         cluster = ResourcePattern(ResourceKind.CLUSTER, CLUSTER_NAME, PatternType.LITERAL)
-        found[cluster] = principals.entries([Operation.IDEMPOTENT_WRITE])
-    return found
+        planned[cluster] = principals.entries([Operation.IDEMPOTENT_WRITE])
+    return planned
 
 
-def _spelled(operation: Operation) -> str:
+def _operation_name(operation: Operation) -> str:
     """The form `DescribeConfigs` of an operation's name."""
     return "".join(word.capitalize() for word in operation.name.split("_"))

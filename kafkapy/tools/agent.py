@@ -27,13 +27,13 @@ from kafkapy.tools.file_tail import (
     find_renamed,
     is_plain_file,
 )
-from kafkapy.tools.librdkafka_client import Reporter, make
+from kafkapy.tools.librdkafka_client import Reporter, make_client
 
 ROUND_BYTES: Final = 1 << 20
-DONE_MAX: Final = 1000
+FINISHED_FILES_MAX: Final = 1000
 """The number of renamed files that are remembered as read."""
-_ROOM_WAIT_S: Final = 0.1
-_FOR_EVER: Final = "0"  # librdkafka's message.timeout.ms: brokers may be down for a long time
+_QUEUE_FULL_WAIT_S: Final = 0.1
+_NO_TIMEOUT: Final = "0"  # librdkafka's message.timeout.ms: brokers may be down for a long time
 
 
 class AgentError(KafkapyError):
@@ -72,33 +72,35 @@ class TopicSink:
 
         self._topic = topic
         self._is_stopped = is_stopped
-        self._gave_up = False
+        self._is_aborted = False
         self._failures: list[str] = []
         config = {"linger.ms": "20", **producer_config(properties)}
         if "delivery.timeout.ms" not in properties:
-            config["message.timeout.ms"] = _FOR_EVER
-        self._producer: Any = make(Producer, config, Reporter(warn, patient=True))
+            config["message.timeout.ms"] = _NO_TIMEOUT
+        self._producer: Any = make_client(
+            Producer, config, Reporter(warn, retries_authentication=True)
+        )
 
     def send(self, path: Path, value: bytes, offset: int) -> None:
         """Queue a line with the headers `file` and `offset`; wait while the queue is full."""
         name = str(path).encode(errors="surrogateescape")  # file names need not be UTF-8
         headers = [("file", name), ("offset", str(offset).encode())]
-        while not self._gave_up:
+        while not self._is_aborted:
             try:
                 self._producer.produce(
                     self._topic, value, name, headers=headers, on_delivery=self._delivered
                 )
                 return
             except BufferError:
-                self._producer.poll(_ROOM_WAIT_S)
-                self._gave_up = self._is_stopped()
+                self._producer.poll(_QUEUE_FULL_WAIT_S)
+                self._is_aborted = self._is_stopped()
 
     def acknowledged(self) -> bool:
         """Wait for at most half a second. Returns whether the queue is empty."""
-        left: int = self._producer.flush(0.5)
+        queued: int = self._producer.flush(0.5)
         if self._failures:
             raise AgentError(f"Topic {self._topic}: {self._failures[0]}")
-        return left == 0 and not self._gave_up
+        return queued == 0 and not self._is_aborted
 
     def _delivered(self, error: Any, _message: Any) -> None:
         if error is not None:
@@ -115,13 +117,13 @@ class State:
         """
         self._path = path
         self.cursors: dict[str, Cursor] = {}
-        self.done: dict[tuple[int, int], Cursor] = {}
+        self.finished_files: dict[tuple[int, int], Cursor] = {}
         if path.exists():
             try:
                 data = json.loads(path.read_bytes())
                 self.cursors = {p: cursor_from_json(c) for p, c in data["files"].items()}
-                done = map(cursor_from_json, data["done"])
-                self.done = {cursor.identity: cursor for cursor in done}
+                finished_files = map(cursor_from_json, data["done"])
+                self.finished_files = {cursor.identity: cursor for cursor in finished_files}
             except (ValueError, KeyError, AttributeError, TypeError) as error:
                 raise ConfigError(f"{path} is no state of an agent: {error}") from error
 
@@ -129,7 +131,7 @@ class State:
         """Save the positions atomically."""
         data = {
             "files": {path: cursor_to_json(cursor) for path, cursor in self.cursors.items()},
-            "done": [cursor_to_json(cursor) for cursor in self.done.values()],
+            "done": [cursor_to_json(cursor) for cursor in self.finished_files.values()],
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         partial = self._path.with_name(self._path.name + ".part")
@@ -169,7 +171,7 @@ class Agent:
         patterns: Sequence[str],
         state: State,
         sink: LineSink,
-        note: Callable[[str], None],
+        warn: Callable[[str], None],
         *,
         from_end: bool = False,
     ) -> None:
@@ -177,12 +179,12 @@ class Agent:
         self._patterns = patterns
         self._state = state
         self._sink = sink
-        self._note = note
+        self._warn = warn
         self._from_end = (
             from_end and not state.cursors
         )  # applies only to files that exist at the very first start
         self._tails: dict[str, FileTail] = {}
-        # Names that were reported to `note`, so that each is reported once.
+        # Names that were reported to `warn`, so that each is reported once.
         self._links: set[str] = set()
         self._unreadable: set[str] = set()
 
@@ -227,25 +229,25 @@ class Agent:
         self._tails.clear()
 
     def _advance(self, name: str, tail: FileTail, finished: bool) -> int:
-        if tail.truncated():
-            self._note(f"{name} was truncated; reading it from its beginning")
-        ended = tail.replaced() or tail.deleted()
+        if tail.reset_if_truncated():
+            self._warn(f"{name} was truncated; reading it from its beginning")
+        ended = tail.is_replaced() or tail.is_deleted()
         lines = tail.read(ROUND_BYTES, ended=ended or finished)
         for line in lines:
             self._sink.send(Path(name), line.value, line.offset)
         if ended and not lines:
-            self._leave(name, tail)
-            following = self._tails.get(name)
-            return 0 if following is None else self._advance(name, following, finished)
+            self._close_finished(name, tail)
+            next_tail = self._tails.get(name)
+            return 0 if next_tail is None else self._advance(name, next_tail, finished)
         return len(lines)
 
-    def _leave(self, name: str, tail: FileTail) -> None:
+    def _close_finished(self, name: str, tail: FileTail) -> None:
         """Close a file that was read to its end. Open the file that has its name now, if any."""
-        done = self._state.done
-        if not tail.deleted():
-            done[tail.cursor.identity] = tail.cursor
-            while len(done) > DONE_MAX:
-                del done[next(iter(done))]
+        finished_files = self._state.finished_files
+        if not tail.is_deleted():
+            finished_files[tail.cursor.identity] = tail.cursor
+            while len(finished_files) > FINISHED_FILES_MAX:
+                del finished_files[next(iter(finished_files))]
         tail.close()
         del self._tails[name]
         self._state.cursors.pop(name, None)
@@ -264,7 +266,7 @@ class Agent:
                 if cursor is None:  # it may be a rotated file under its new name
                     if identity in known:
                         continue
-                    cursor = self._end_of_done(name, identity)
+                    cursor = self._finished_cursor(name, identity)
                     if cursor is not None and status.st_size <= cursor.offset:
                         continue  # no writer that still has it open has added lines
             except (FileNotFoundError, NotAFile):
@@ -283,7 +285,7 @@ class Agent:
         except PermissionError:
             if name not in self._unreadable:
                 self._unreadable.add(name)
-                self._note(f"{name} cannot be read: this user may not; the others are followed")
+                self._warn(f"{name} cannot be read by this user; the others are followed")
             return
         self._unreadable.discard(name)
         if cursor is not None and tail.cursor != cursor:
@@ -296,19 +298,21 @@ class Agent:
         """The rest of a file that was renamed while the agent did not run, if it can be found."""
         old = find_renamed(new.path, cursor)
         if old is None:
-            what = "was truncated" if new.cursor.identity == cursor.identity else "was replaced"
-            self._note(f"{new.path} {what} while the agent was away; reading it from its beginning")
+            change = "was truncated" if new.cursor.identity == cursor.identity else "was replaced"
+            self._warn(
+                f"{new.path} {change} while the agent did not run; reading it from its beginning"
+            )
             return new
         new.close()
-        old.path = new.path  # so that `replaced` compares it with the new file
+        old.path = new.path  # so that `is_replaced` compares it with the new file
         return old
 
-    def _end_of_done(self, name: str, identity: tuple[int, int]) -> Cursor | None:
+    def _finished_cursor(self, name: str, identity: tuple[int, int]) -> Cursor | None:
         """The end position of a file that was read under another name; None if there is none.
 
         Inodes are reused, so the file's first bytes are compared too.
         """
-        cursor = self._state.done.get(identity)
+        cursor = self._state.finished_files.get(identity)
         if cursor is None:
             return None
         tail = FileTail(Path(name), cursor)
@@ -317,11 +321,11 @@ class Agent:
 
     def _matching(self) -> Iterable[str]:
         """Names of matching files, in order. A pattern without a match may match later."""
-        names = {name for pattern in self._patterns for name in glob.glob(_rooted(pattern))}
+        names = {name for pattern in self._patterns for name in glob.glob(_resolve_links(pattern))}
         for name in sorted(names - self._links):
             if not is_plain_file(name) and os.path.isfile(name):
                 self._links.add(name)
-                self._note(f"{name} is a symbolic link, or below one; it is not followed")
+                self._warn(f"{name} is a symbolic link, or below one; it is not followed")
         return sorted(filter(is_plain_file, names))
 
     def _cursors(self) -> dict[str, Cursor]:
@@ -335,7 +339,7 @@ class Agent:
         self._state.save()
 
 
-def _rooted(pattern: str) -> str:
+def _resolve_links(pattern: str) -> str:
     """The pattern with the directories before its first wildcard, or before its name, resolved:
     the user named them, so they may be links. The rest must not contain links.
     """

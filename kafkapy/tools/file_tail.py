@@ -64,26 +64,26 @@ class FileTail:
             OSError: it cannot be opened.
         """
         self.path = path
-        self._fd = _opened(path)
+        self._fd = _open(path)
         status = os.fstat(self._fd)
         self.cursor = Cursor(status.st_dev, status.st_ino)
-        if cursor is not None and self._continues(cursor, status.st_size):
+        if cursor is not None and self._matches(cursor, status.st_size):
             self.cursor = cursor
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
 
-    def truncated(self) -> bool:
+    def reset_if_truncated(self) -> bool:
         """Whether the file was truncated, even if it has grown again since. If so, the cursor is
         reset to the beginning.
         """
-        if self._continues(self.cursor, os.fstat(self._fd).st_size):
+        if self._matches(self.cursor, os.fstat(self._fd).st_size):
             return False
         self.cursor = Cursor(*self.cursor.identity)
         return True
 
-    def replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         """Whether the path names another file now. False for a missing path, which may return."""
         try:
             status = os.lstat(self.path)
@@ -91,7 +91,7 @@ class FileTail:
             return False
         return (status.st_dev, status.st_ino) != self.cursor.identity
 
-    def deleted(self) -> bool:
+    def is_deleted(self) -> bool:
         """Whether the file has no name any more, so that no process can open it to write."""
         return os.fstat(self._fd).st_nlink == 0
 
@@ -110,15 +110,15 @@ class FileTail:
         while at < len(data):
             end = data.find(b"\n", at, at + LINE_BYTES_MAX + 1)
             if end >= 0:
-                value, following = data[at:end].removesuffix(b"\r"), end + 1
+                value, next_start = data[at:end].removesuffix(b"\r"), end + 1
             elif len(data) - at > LINE_BYTES_MAX:
-                value, following = data[at : at + LINE_BYTES_MAX], at + LINE_BYTES_MAX
+                value, next_start = data[at : at + LINE_BYTES_MAX], at + LINE_BYTES_MAX
             elif ended:
-                value, following = data[at:], len(data)
+                value, next_start = data[at:], len(data)
             else:
                 break
             lines.append(Line(value, start + at))
-            at = following
+            at = next_start
         self._advance(start + at)
         return lines
 
@@ -129,7 +129,7 @@ class FileTail:
             self.cursor = self.cursor._replace(head_bytes=head_bytes, head_crc=crc)
         self.cursor = self.cursor._replace(offset=offset)
 
-    def _continues(self, cursor: Cursor, size: int) -> bool:
+    def _matches(self, cursor: Cursor, size: int) -> bool:
         """Whether the cursor belongs to this file, and the file still has the bytes read."""
         if cursor.identity != self.cursor.identity or size < cursor.offset:
             return False
@@ -149,7 +149,7 @@ def find_renamed(path: Path, cursor: Cursor) -> FileTail | None:
     return None
 
 
-def _opened(path: Path) -> int:
+def _open(path: Path) -> int:
     """Open a plain file. Raises OSError, NotAFile."""
     # Without O_NONBLOCK, opening a pipe would wait for a writer.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

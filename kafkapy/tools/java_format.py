@@ -18,7 +18,7 @@ _TOKENS: Final = {
     "ss": "%S",
 }
 # How many digits of a year are shown; 0 means all.
-_YEARS: Final = {"yyyy": 0, "yy": 2}
+_YEAR_DIGITS: Final = {"yyyy": 0, "yy": 2}
 _CYCLE_YEARS: Final = 400  # the calendar repeats after this time
 _CYCLE_S: Final = 146_097 * 86_400
 _PATTERN: Final = re.compile(r"([A-Za-z])\1*|'([^']*)'|[^A-Za-z']+")
@@ -58,9 +58,9 @@ class DateFormat:
         for is_token, word in self._parts:
             if not is_token:
                 shown.append(word)
-            elif word in _YEARS:
+            elif word in _YEAR_DIGITS:
                 year_of_era = str(year if year > 0 else 1 - year).rjust(4, "0")
-                shown.append(year_of_era[-_YEARS[word] :])
+                shown.append(year_of_era[-_YEAR_DIGITS[word] :])
             elif word in _TOKENS:
                 shown.append(moment.strftime(_TOKENS[word]))
             else:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.common.errors import KafkapyError
 
-_HALF: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 """An unpaired surrogate, which cannot be encoded in UTF-8."""
 
 _KINDS = {
@@ -44,7 +44,7 @@ class JsonNode(NamedTuple):
         """
         found = self.optional(name)
         if found is None:
-            raise JsonInputError(f"No such field exists: `{name}`{self._at()}")
+            raise JsonInputError(f"No such field exists: `{name}`{self._place_text()}")
         return found
 
     def optional(self, name: str) -> JsonNode | None:
@@ -71,7 +71,7 @@ class JsonNode(NamedTuple):
 
     def text(self) -> str:
         """A string."""
-        if not isinstance(self.value, str) or _HALF.search(self.value):
+        if not isinstance(self.value, str) or _SURROGATE.search(self.value):
             raise self._unexpected("`String` value")
         return self.value
 
@@ -80,17 +80,17 @@ class JsonNode(NamedTuple):
         shown = json.dumps(self.value)
         if len(shown) > 40:
             shown = shown[:37] + "..."
-        return JsonInputError(f"Expected {wanted}, received {kind} {shown}{self._at()}")
+        return JsonInputError(f"Expected {wanted}, received {kind} {shown}{self._place_text()}")
 
-    def _at(self) -> str:
+    def _place_text(self) -> str:
         return f" at {self.place}" if self.place else ""
 
 
-def parse_json(text: str, refusal: str) -> JsonNode:
+def parse_json(text: str, error_text: str) -> JsonNode:
     """The first JSON value of a text.
 
     Raises:
-        JsonInputError: `refusal`, and the position of the error.
+        JsonInputError: `error_text`, and the position of the error.
     """
     try:
         value, _ = json.JSONDecoder().raw_decode(text.lstrip("\ufeff \t\r\n"))
@@ -99,10 +99,10 @@ def parse_json(text: str, refusal: str) -> JsonNode:
         before = text[: skipped + error.pos]
         line = before.count("\n") + 1
         column = len(before) - (before.rfind("\n") + 1) + 1
-        raise JsonInputError(f"{refusal} (line {line}, column {column}: {error.msg})") from None
+        raise JsonInputError(f"{error_text} (line {line}, column {column}: {error.msg})") from None
     except (ValueError, RecursionError) as error:
         # A number of thousands of digits, or thousands of nested brackets.
-        raise JsonInputError(f"{refusal} ({error})") from None
+        raise JsonInputError(f"{error_text} ({error})") from None
     return JsonNode(value)
 
 

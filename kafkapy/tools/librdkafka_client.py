@@ -16,12 +16,12 @@ from kafkapy.common.texts import is_utf8
 if TYPE_CHECKING:
     from confluent_kafka import ShareConsumer
 
-C = TypeVar("C")
+ClientT = TypeVar("ClientT")
 
 _FLUSH_S: Final = 0.5
 # librdkafka 2.16 warns that its share consumer is a preview.
 _ERRORS_ONLY: Final = "3"
-_UNKNOWN: Final = re.compile(r'No such configuration property: "([^"]+)"')
+_UNKNOWN_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 
 _COUNTS: Final = re.compile(r" \(after .*\)$|\d+/\d+ (?=brokers are down)")
@@ -31,20 +31,23 @@ class Reporter:
     """Reports each error once: librdkafka repeats errors while a broker is unreachable.
 
     librdkafka also retries a refused login for ever, whereas Kafka's clients fail. So the call that
-    serves callbacks (`poll`, `flush`, `consume`) raises after a refused login, unless `patient`.
+    serves callbacks (`poll`, `flush`, `consume`) raises after a refused login, unless
+    `retries_authentication`.
     """
 
-    def __init__(self, warn: Callable[[str], None], *, patient: bool = False) -> None:
+    def __init__(
+        self, warn: Callable[[str], None], *, retries_authentication: bool = False
+    ) -> None:
         self._warn = warn
-        self._patient = patient
-        self._told: set[str] = set()
+        self._retries_authentication = retries_authentication
+        self._reported: set[str] = set()
 
-    def tell(self, text: str) -> None:
+    def report_once(self, text: str) -> None:
         """Log a warning, unless it was logged before."""
         # Errors that differ only in counts and durations are the same.
-        same = _COUNTS.sub("", text)
-        if same not in self._told:
-            self._told.add(same)
+        without_counts = _COUNTS.sub("", text)
+        if without_counts not in self._reported:
+            self._reported.add(without_counts)
             self._warn(text)
 
     def error(self, error: KafkaError) -> None:
@@ -53,13 +56,13 @@ class Reporter:
         Raises:
             ApiError: SASL_AUTHENTICATION_FAILED.
         """
-        if error.code() == KafkaError._AUTHENTICATION and not self._patient:
+        if error.code() == KafkaError._AUTHENTICATION and not self._retries_authentication:
             raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, error.str())
-        self.tell(f"WARN {error.str()}")
+        self.report_once(f"WARN {error.str()}")
 
 
 # Errors that last, although librdkafka does not count them as fatal.
-_REFUSALS: Final = {
+_AUTHORIZATION_ERRORS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED: ErrorCode.GROUP_AUTHORIZATION_FAILED,
 }
@@ -74,7 +77,7 @@ def raise_if_final(error: KafkaError) -> None:
     Raises:
         ApiError: the consumer cannot continue.
     """
-    code = _REFUSALS.get(error.code())
+    code = _AUTHORIZATION_ERRORS.get(error.code())
     if code is not None or error.fatal() or error.code() == KafkaError._FATAL:
         raise ApiError(code or ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
 
@@ -82,21 +85,25 @@ def raise_if_final(error: KafkaError) -> None:
 def make_producer(
     properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
 ) -> Producer:
-    """A producer with Kafka's properties; `extra` has librdkafka's own. Raises as `make`."""
-    made: Producer = make(Producer, {**producer_config(properties), **(extra or {})}, reporter)
-    return made
+    """A producer with Kafka's properties; `extra` has librdkafka's own. Raises as `make_client`."""
+    producer: Producer = make_client(
+        Producer, {**producer_config(properties), **(extra or {})}, reporter
+    )
+    return producer
 
 
 def make_consumer(
     properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
 ) -> Consumer:
-    """A consumer with Kafka's properties; `extra` has librdkafka's own. Raises as `make`."""
-    made: Consumer = make(Consumer, {**consumer_config(properties), **(extra or {})}, reporter)
-    return made
+    """A consumer with Kafka's properties; `extra` has librdkafka's own. Raises as `make_client`."""
+    consumer: Consumer = make_client(
+        Consumer, {**consumer_config(properties), **(extra or {})}, reporter
+    )
+    return consumer
 
 
 def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> ShareConsumer:
-    """A share consumer with Kafka's properties, which acknowledges explicitly. Raises as `make`."""
+    """A share consumer with Kafka's properties. It acknowledges explicitly. See `make_client`."""
     try:
         from confluent_kafka import ShareConsumer
     except ImportError as error:
@@ -106,8 +113,8 @@ def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> Sh
         "share.acknowledgement.mode": "explicit",
         "log_level": _ERRORS_ONLY,
     }
-    made: ShareConsumer = make(ShareConsumer, config, reporter)
-    return made
+    consumer: ShareConsumer = make_client(ShareConsumer, config, reporter)
+    return consumer
 
 
 def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks: Any) -> None:
@@ -137,26 +144,30 @@ def flush(producer: Producer) -> None:
         pass
 
 
-def make(client: Callable[..., C], config: Mapping[str, Any], reporter: Reporter) -> C:
+def make_client(
+    client: Callable[..., ClientT], config: Mapping[str, Any], reporter: Reporter
+) -> ClientT:
     """Create a client. An unknown property is dropped with a warning, as in Java.
 
     Raises:
         ConfigError: a value is not allowed.
     """
     _refuse_surrogates(config)
-    silent = logging.Logger("librdkafka")
-    silent.addHandler(logging.NullHandler())
-    left: dict[str, Any] = dict(config)
+    null_logger = logging.Logger("librdkafka")
+    null_logger.addHandler(logging.NullHandler())
+    known: dict[str, Any] = dict(config)
     while True:
         try:
-            return client({**left, "error_cb": reporter.error, "logger": silent})
+            return client({**known, "error_cb": reporter.error, "logger": null_logger})
         except KafkaException as error:
-            said = error.args[0].str()
-            unknown = _UNKNOWN.search(said)
-            if unknown is None or unknown[1] not in left:
-                raise ConfigError(said) from error
-            reporter.tell(f"WARN The configuration '{unknown[1]}' was supplied but is not known.")
-            del left[unknown[1]]
+            message = error.args[0].str()
+            unknown = _UNKNOWN_PROPERTY.search(message)
+            if unknown is None or unknown[1] not in known:
+                raise ConfigError(message) from error
+            reporter.report_once(
+                f"WARN The configuration '{unknown[1]}' was supplied but is not known."
+            )
+            del known[unknown[1]]
 
 
 def _refuse_surrogates(config: Mapping[str, Any]) -> None:

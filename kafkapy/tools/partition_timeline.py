@@ -22,9 +22,9 @@ _ISR: Final = re.compile(
 )
 _ISR_BROKERS: Final = re.compile(r"isrWithBrokerEpoch=\S*?\((.*?)\), leaderRecovery")
 _BROKER_ID: Final = re.compile(r"brokerId=(\d+)")
-_LOST: Final = re.compile(r"from \w+ to (?:OfflinePartition|NonExistentPartition)\b")
+_LOST_LEADER: Final = re.compile(r"from \w+ to (?:OfflinePartition|NonExistentPartition)\b")
 # Lines that change the leader. A controller's request, or its receipt at a broker, does not yet.
-_DECIDES: Final = re.compile(r"to OnlinePartition|state changed to \(|^Leader ")
+_CHANGES_LEADER: Final = re.compile(r"to OnlinePartition|state changed to \(|^Leader ")
 _BECAME_LEADER: Final = re.compile(r"^Leader \S+ ")
 
 
@@ -108,9 +108,9 @@ def _isr(message: str) -> str | None:
 
 def _new_leader(event: Event) -> str | None:
     """The leader from this event on, if the event has one."""
-    if _LOST.search(event.message):
+    if _LOST_LEADER.search(event.message):
         return NO_LEADER
-    if event.leader is None or not _DECIDES.search(event.message):
+    if event.leader is None or not _CHANGES_LEADER.search(event.message):
         return None
     return NO_LEADER if event.leader < 0 else str(event.leader)
 

@@ -35,12 +35,12 @@ class ReplicaBatches(NamedTuple):
 class Difference(NamedTuple):
     """Two replicas that differ in a batch. `offset` is the first offset that differs.
 
-    `values` are their values of `what`: "offset", "checksum" or "size". `corrupt` has the replicas
+    `values` are their values of `field`: "offset", "checksum" or "size". `corrupt` has the replicas
     whose batch does not match its own CRC.
     """
 
     partition: TopicPartition
-    what: str
+    field: str
     offset: int
     last_offset: int
     replicas: tuple[int, int]
@@ -50,18 +50,18 @@ class Difference(NamedTuple):
     def text(self) -> str:
         """Kafka's line, without the time."""
         (a, b), (x, y) = self.replicas, self.values
-        if self.what == "offset":
+        if self.field == "offset":
             return (
                 f"partition {self.partition}: replica {a}'s offset {x} doesn't match replica {b}'s"
                 f" offset {y}"
             )
         return (
-            f"partition {self.partition} has unmatched {self.what} at offset {self.last_offset};"
-            f" replica {a}'s {self.what} {x}; replica {b}'s {self.what} {y}"
+            f"partition {self.partition} has unmatched {self.field} at offset {self.last_offset};"
+            f" replica {a}'s {self.field} {x}; replica {b}'s {self.field} {y}"
         )
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """The compared range, and its differences."""
 
     next_offset: int
@@ -76,7 +76,7 @@ class _Batch(NamedTuple):
 
 def compare(
     partition: TopicPartition, start_offset: int, replicas: Mapping[int, ReplicaBatches]
-) -> Compared:
+) -> Comparison:
     """Compare the replicas from `start_offset` on. Stops at the first batch whose offsets differ,
     or that a replica does not have below its high watermark.
     """
@@ -84,15 +84,15 @@ def compare(
     differences: list[Difference] = []
     ids = list(replicas)
     # zip ends when the first replica has no more batches.
-    for rank in zip(*map(_batches_below, replicas.values()), strict=False):
-        pairs = list(zip(ids, rank, strict=True))
+    for row in zip(*map(_batches_below, replicas.values()), strict=False):
+        pairs = list(zip(ids, row, strict=True))
         found = [each for other in pairs[1:] if (each := _compare(partition, pairs[0], other))]
         differences += found
-        if any(each.what == "offset" for each in found):
+        if any(each.field == "offset" for each in found):
             break
         count += 1
-        next_offset = rank[0].header.next_offset
-    return Compared(next_offset, count, differences)
+        next_offset = row[0].header.next_offset
+    return Comparison(next_offset, count, differences)
 
 
 def _batches_below(replica: ReplicaBatches) -> Iterator[_Batch]:
@@ -112,11 +112,11 @@ def _compare(
     replicas = first[0], other[0]
     a, b = first[1], other[1]
 
-    def differs(what: str, x: int, y: int) -> Difference:
+    def differs(field: str, x: int, y: int) -> Difference:
         pairs = ((first[0], a), (other[0], b))
         corrupt = tuple(replica for replica, each in pairs if _computed(each) != each.header.crc)
         offset, last = _first_difference(a, b), a.header.last_offset
-        return Difference(partition, what, offset, last, replicas, (x, y), corrupt)
+        return Difference(partition, field, offset, last, replicas, (x, y), corrupt)
 
     if a.header.last_offset != b.header.last_offset:
         return differs("offset", a.header.last_offset, b.header.last_offset)

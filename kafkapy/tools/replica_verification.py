@@ -55,7 +55,7 @@ class PartitionProgress:
         """Whether the replicas' offsets differ, so that there is no common offset to continue
         from.
         """
-        return any(each.what == "offset" for each in self.differences)
+        return any(each.field == "offset" for each in self.differences)
 
 
 class Lag(NamedTuple):
@@ -89,8 +89,10 @@ class ReplicaVerification:
         self._sources = sources
         self._pool = pool
         self.partitions = list(partitions)
-        widest = max((len(each.replicas) for each in self.partitions), default=1)
-        self._at_once = max(1, MEMORY_BYTES // (max(1, fetch_bytes) * max(1, widest)))
+        replicas_max = max((len(each.replicas) for each in self.partitions), default=1)
+        self._partitions_per_fetch = max(
+            1, MEMORY_BYTES // (max(1, fetch_bytes) * max(1, replicas_max))
+        )
 
     @property
     def unfinished(self) -> list[PartitionProgress]:
@@ -102,24 +104,26 @@ class ReplicaVerification:
         while chosen := self.unfinished:
             differences: list[Difference] = []
             lag, advanced = Lag(), False
-            for at in range(0, len(chosen), self._at_once):
-                part = self._round(chosen[at : at + self._at_once])
+            for at in range(0, len(chosen), self._partitions_per_fetch):
+                part = self._round(chosen[at : at + self._partitions_per_fetch])
                 differences += part.differences
                 lag = max(lag, part.lag, key=lambda each: each.messages)
                 advanced |= part.advanced
             yield Round(differences, lag, advanced)
 
     def _round(self, chosen: Sequence[PartitionProgress]) -> Round:
-        answers = self._fetch(chosen)
+        responses = self._fetch(chosen)
         differences: list[Difference] = []
         lag, advanced = Lag(), False
         for each in chosen:
-            given = {replica: answers[replica].get(each.partition) for replica in each.replicas}
-            found, high_watermark, moved = _advance(each, given)
+            partition_responses = {
+                replica: responses[replica].get(each.partition) for replica in each.replicas
+            }
+            found, high_watermark, has_advanced = _advance(each, partition_responses)
             differences += found
-            advanced |= moved
-            behind = Lag(high_watermark - each.offset, each.partition, each.offset)
-            lag = max(lag, behind, key=lambda one: one.messages)
+            advanced |= has_advanced
+            partition_lag = Lag(high_watermark - each.offset, each.partition, each.offset)
+            lag = max(lag, partition_lag, key=lambda one: one.messages)
         return Round(differences, lag, advanced)
 
     def _fetch(
@@ -132,10 +136,12 @@ class ReplicaVerification:
         for each in chosen:
             for replica in each.replicas:
                 wanted.setdefault(replica, {})[each.partition] = each.offset
-        asked = {b: self._pool.submit(self._ask, b, offsets) for b, offsets in wanted.items()}
-        return {broker: future.result() for broker, future in asked.items()}
+        futures = {
+            b: self._pool.submit(self._fetch_from, b, offsets) for b, offsets in wanted.items()
+        }
+        return {broker: future.result() for broker, future in futures.items()}
 
-    def _ask(
+    def _fetch_from(
         self, broker: int, offsets: Mapping[TopicPartition, int]
     ) -> Mapping[TopicPartition, ReplicaRecords]:
         try:
@@ -145,43 +151,45 @@ class ReplicaVerification:
 
 
 def _advance(
-    each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]
+    each: PartitionProgress, responses: Mapping[int, ReplicaRecords | None]
 ) -> tuple[list[Difference], int, bool]:
     """(differences, highest high watermark, whether there was progress) from one partition's
     responses.
     """
-    answers = {replica: answer for replica, answer in given.items() if answer is not None}
-    high_watermark = max((answer.high_watermark for answer in answers.values()), default=-1)
-    each.problem = _problem(each, given)
-    if len(answers) < len(given) or any(answer.error for answer in answers.values()):
+    received = {
+        replica: response for replica, response in responses.items() if response is not None
+    }
+    high_watermark = max((response.high_watermark for response in received.values()), default=-1)
+    each.problem = _problem(each, responses)
+    if len(received) < len(responses) or any(response.error for response in received.values()):
         return [], high_watermark, False
-    if not any(answer.records for answer in answers.values()):
+    if not any(response.records for response in received.values()):
         # No records below the high watermark: compaction has removed them on every replica.
-        readable = min(answer.high_watermark for answer in answers.values())
-        moved = readable > each.offset
+        readable = min(response.high_watermark for response in received.values())
+        has_advanced = readable > each.offset
         each.offset = max(each.offset, readable)
-        return [], high_watermark, moved
+        return [], high_watermark, has_advanced
     replicas = {
-        replica: ReplicaBatches(answer.high_watermark, answer.records)
-        for replica, answer in answers.items()
+        replica: ReplicaBatches(response.high_watermark, response.records)
+        for replica, response in received.items()
     }
     found = compare(each.partition, each.offset, replicas)
-    moved = found.next_offset > each.offset or bool(found.differences)
+    has_advanced = found.next_offset > each.offset or bool(found.differences)
     each.offset = found.next_offset
     each.batches += found.batches
     each.differences += found.differences
-    return found.differences, high_watermark, moved
+    return found.differences, high_watermark, has_advanced
 
 
-def _problem(each: PartitionProgress, given: Mapping[int, ReplicaRecords | None]) -> str:
+def _problem(each: PartitionProgress, responses: Mapping[int, ReplicaRecords | None]) -> str:
     """The reason for a lack of progress: the first replica that prevents it, if one is known."""
-    for replica, answer in given.items():
-        if answer is None:
-            return f"replica {replica} said nothing"
-        if answer.error is not ErrorCode.NONE:
-            return f"replica {replica}: {answer.error.name}"
-        if answer.high_watermark <= each.offset:
-            return f"replica {replica}'s high watermark is {answer.high_watermark}"
-        if not answer.records:
-            return f"replica {replica} has nothing at offset {each.offset}"
+    for replica, response in responses.items():
+        if response is None:
+            return f"replica {replica} sent no response"
+        if response.error is not ErrorCode.NONE:
+            return f"replica {replica}: {response.error.name}"
+        if response.high_watermark <= each.offset:
+            return f"replica {replica}'s high watermark is {response.high_watermark}"
+        if not response.records:
+            return f"replica {replica} has no records at offset {each.offset}"
     return f"a replica has no whole batch at offset {each.offset}"

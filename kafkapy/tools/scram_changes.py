@@ -20,9 +20,9 @@ _DEFAULT_ITERATIONS: Final = -1
 def split_change(change: ConfigChange) -> tuple[ConfigChange, ConfigChange]:
     """Split a change into its credentials and the rest."""
     parts = []
-    for wanted in (True, False):
-        sets = {key: value for key, value in change.sets.items() if (key in MECHANISMS) is wanted}
-        deletes = [key for key in change.deletes if (key in MECHANISMS) is wanted]
+    for is_scram in (True, False):
+        sets = {key: value for key, value in change.sets.items() if (key in MECHANISMS) is is_scram}
+        deletes = [key for key in change.deletes if (key in MECHANISMS) is is_scram]
         parts.append(ConfigChange(sets, deletes))
     return parts[0], parts[1]
 
@@ -37,7 +37,7 @@ def parse_credentials(sets: Mapping[str, str]) -> dict[ScramMechanism, NewCreden
     return {MECHANISMS[name]: _credential(name, text) for name, text in sets.items()}
 
 
-def stored(change: ConfigChange) -> ConfigChange:
+def with_salted_credentials(change: ConfigChange) -> ConfigChange:
     """The change as stored in znodes: passwords are replaced by salted SCRAM credentials.
 
     Raises:
@@ -47,7 +47,7 @@ def stored(change: ConfigChange) -> ConfigChange:
     sets = dict(others.sets)
     for mechanism, new in parse_credentials(scram.sets).items():
         salt = os.urandom(SALT_BYTES)
-        salted = new.salted(mechanism, salt)
+        salted = new.salted_password(mechanism, salt)
         credential = ScramCredential.of(mechanism, salt, salted, new.iterations)
         sets[mechanism.config] = credential.text()
     return ConfigChange(sets, change.deletes)

@@ -17,17 +17,19 @@ from kafkapy.common.errors import ConfigError
 
 DATE: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}")
 _BRACKETED: Final = re.compile(rb"\[([a-zA-Z0-9._-]+),( )*([0-9]+)\]")
-_NEW_ERA: Final = re.compile(rb"\[(?:Controller|Broker) id=")
-_NAMED: Final = re.compile(
+_NEW_FORMAT: Final = re.compile(rb"\[(?:Controller|Broker) id=")
+_PARTITION: Final = re.compile(
     rb"(?:[Pp]artition|Leader|Follower|for|reassigned|replicas) "
     rb"([a-zA-Z0-9._-]+)-([0-9]+)(?=[.,:;)]?(?:\s|$)|,)"
     rb"|topicName='([^']+)', partitionIndex=([0-9]+)"
 )
 # Part of every match of _NAMED, and ten times faster to find. A date matches too.
-_NUMBERED: Final = re.compile(rb"-[0-9]|topicName=")
+_PARTITION_HINT: Final = re.compile(rb"-[0-9]|topicName=")
 _DATED: Final = re.compile(rb"\[[0-9]{4}-[0-9]{2}-[0-9]{2} ")
 _DATE_BYTES: Final = len("[yyyy-MM-dd")
-_LIST: Final = re.compile(rb"replicas ((?:[a-zA-Z0-9._-]+-[0-9]+,)+[a-zA-Z0-9._-]+-[0-9]+)")
+_PARTITION_LIST: Final = re.compile(
+    rb"replicas ((?:[a-zA-Z0-9._-]+-[0-9]+,)+[a-zA-Z0-9._-]+-[0-9]+)"
+)
 _TIME: Final = re.compile(r"(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+),(\d+)")
 
 EARLIEST: Final = "0000-00-00 00:00:00,000"
@@ -43,18 +45,18 @@ class Partition(NamedTuple):
 
 def partitions_in(line: bytes) -> list[Partition]:
     """The partition of a line. Only a line about a list of offline replicas has several."""
-    if _NEW_ERA.search(line) is None:
+    if _NEW_FORMAT.search(line) is None:
         found = _BRACKETED.search(line)
         if found is not None:
             return [Partition(found[1], int(found[3]))]
-    if _NUMBERED.search(line, _DATE_BYTES if _DATED.match(line) else 0) is None:
+    if _PARTITION_HINT.search(line, _DATE_BYTES if _DATED.match(line) else 0) is None:
         return []
-    found = _NAMED.search(line)
+    found = _PARTITION.search(line)
     if found is None:
         return []
-    several = _LIST.search(line)
-    if several is not None:
-        pairs = (word.rpartition(b"-") for word in several[1].split(b","))
+    listed = _PARTITION_LIST.search(line)
+    if listed is not None:
+        pairs = (word.rpartition(b"-") for word in listed[1].split(b","))
         return [Partition(topic, int(partition)) for topic, _, partition in pairs]
     return [Partition(found[1] or found[3], int(found[2] or found[4]))]
 
@@ -78,9 +80,9 @@ def _minute(year: int, month: int, day: int, hour: int, minute: int) -> int:
     """
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     before_march = month < 3
-    y = year - before_march
+    march_year = year - before_march
     day_of_year = (153 * (month + (9 if before_march else -3)) + 2) // 5 + day - 1
-    days = 365 * y + y // 4 - y // 100 + y // 400 + day_of_year
+    days = 365 * march_year + march_year // 4 - march_year // 100 + march_year // 400 + day_of_year
     return ((days * 24 + hour) * 60 + minute) * 60_000
 
 
@@ -89,15 +91,15 @@ class TimeRange:
     computed once.
     """
 
-    __slots__ = ("_end", "_minute", "_minute_ms", "_start", "is_everything")
+    __slots__ = ("_end", "_minute", "_minute_ms", "_start", "is_unbounded")
 
     def __init__(self, start: str = EARLIEST, end: str = LATEST) -> None:
         """Raises ConfigError for an invalid time."""
         self._start, self._end = parse_time(start), parse_time(end)
-        self.is_everything = (start, end) == (EARLIEST, LATEST)
+        self.is_unbounded = (start, end) == (EARLIEST, LATEST)
         self._minute, self._minute_ms = b"", 0
 
-    def holds(self, date: bytes) -> bool:
+    def contains(self, date: bytes) -> bool:
         """Whether the range contains a DATE."""
         minute = date[:16]
         if minute != self._minute:
@@ -130,16 +132,16 @@ class LineFilter:
             return None
         text = date[0]
         # Of the default bounds, an invalid date such as 9999-99-99 can exceed only the end.
-        if (not self._times.is_everything or text > b"9999") and not self._times.holds(text):
+        if (not self._times.is_unbounded or text > b"9999") and not self._times.contains(text):
             return None
         if self._topic is None:
             # Fast path: most lines of the old format have a bracket.
-            if _find_new_era(line) is None and _find_bracketed(line):
+            if _find_new_format(line) is None and _find_bracketed(line):
                 return text
             return text if partitions_in(line) else None
-        return text if any(map(self._wants, partitions_in(line))) else None
+        return text if any(map(self._selects, partitions_in(line))) else None
 
-    def _wants(self, found: Partition) -> bool:
+    def _selects(self, found: Partition) -> bool:
         if found.topic != self._topic:
             return False
         return not self._partitions or found.partition in self._partitions
@@ -148,4 +150,4 @@ class LineFilter:
 _date_at = DATE.match
 _find_date = DATE.search
 _find_bracketed = _BRACKETED.search
-_find_new_era = _NEW_ERA.search
+_find_new_format = _NEW_FORMAT.search

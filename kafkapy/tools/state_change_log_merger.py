@@ -49,7 +49,7 @@ def files_matching(pattern: str) -> list[str]:
     return [f"{directory}/{name}" for name in sorted(chosen)]
 
 
-def merge(paths: Sequence[str], wanted: LineFilter) -> Iterator[MergedLine]:
+def merge(paths: Sequence[str], line_filter: LineFilter) -> Iterator[MergedLine]:
     """The selected lines of all files, the earliest first.
 
     Raises:
@@ -57,7 +57,7 @@ def merge(paths: Sequence[str], wanted: LineFilter) -> Iterator[MergedLine]:
     """
     with ExitStack() as files:
         opened = [(path, files.enter_context(_open(path))) for path in paths]
-        readers = [_wanted_lines(path, file, wanted) for path, file in opened]
+        readers = [_selected_lines(path, file, line_filter) for path, file in opened]
         if len(readers) == 1:
             yield from readers[0]
         else:
@@ -72,9 +72,9 @@ def _merge(readers: Sequence[Iterator[MergedLine]]) -> Iterator[MergedLine]:
     while queue:
         line, reader = queue.pop()
         yield line
-        following = next(reader, None)
-        if following is not None:
-            queue.push((following, reader))
+        next_line = next(reader, None)
+        if next_line is not None:
+            queue.push((next_line, reader))
 
 
 _Item = tuple[MergedLine, Iterator[MergedLine]]
@@ -147,8 +147,8 @@ def _open(path: str) -> BinaryIO:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
 
 
-def _wanted_lines(path: str, file: BinaryIO, wanted: LineFilter) -> Iterator[MergedLine]:
-    date_of = wanted.date_of
+def _selected_lines(path: str, file: BinaryIO, line_filter: LineFilter) -> Iterator[MergedLine]:
+    date_of = line_filter.date_of
     try:
         for raw in file:
             if b"\r" in raw:  # in Java, a lone carriage return ends a line too

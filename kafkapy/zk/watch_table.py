@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from enum import Enum
 
-from kafkapy.zk.zookeeper import Watch, WatchEvent, WatchKind
+from kafkapy.zk.zookeeper import Watch, WatchEvent, WatchEventType
 
 
-class WatchOn(Enum):
+class WatchTarget(Enum):
     """Kinds of changes that fire a watch."""
 
     DATA = "data"
@@ -20,10 +20,10 @@ class WatchOn(Enum):
 
 
 _FIRED_BY = {
-    WatchKind.CREATED: (WatchOn.DATA, WatchOn.ABSENCE),
-    WatchKind.DATA_CHANGED: (WatchOn.DATA, WatchOn.ABSENCE),
-    WatchKind.DELETED: (WatchOn.DATA, WatchOn.ABSENCE, WatchOn.CHILDREN),
-    WatchKind.CHILDREN_CHANGED: (WatchOn.CHILDREN,),
+    WatchEventType.CREATED: (WatchTarget.DATA, WatchTarget.ABSENCE),
+    WatchEventType.DATA_CHANGED: (WatchTarget.DATA, WatchTarget.ABSENCE),
+    WatchEventType.DELETED: (WatchTarget.DATA, WatchTarget.ABSENCE, WatchTarget.CHILDREN),
+    WatchEventType.CHILDREN_CHANGED: (WatchTarget.CHILDREN,),
 }
 
 
@@ -31,19 +31,21 @@ class WatchTable:
     """One-shot watches by kind and path, in the order of registration."""
 
     def __init__(self) -> None:
-        self._watches: dict[WatchOn, dict[str, dict[Watch, None]]] = {on: {} for on in WatchOn}
+        self._watches: dict[WatchTarget, dict[str, dict[Watch, None]]] = {
+            target: {} for target in WatchTarget
+        }
 
-    def add(self, on: WatchOn, path: str, watch: Watch) -> None:
+    def add(self, target: WatchTarget, path: str, watch: Watch) -> None:
         """Add a watch, unless it is there already."""
-        self._watches[on].setdefault(path, {})[watch] = None
+        self._watches[target].setdefault(path, {})[watch] = None
 
     def fire(self, event: WatchEvent) -> list[Watch]:
         """Remove and return the watches that an event fires, each once."""
         fired: dict[Watch, None] = {}
-        for on in _FIRED_BY[event.kind]:
-            fired |= self._watches[on].pop(event.path, {})
+        for target in _FIRED_BY[event.kind]:
+            fired |= self._watches[target].pop(event.path, {})
         return list(fired)
 
-    def paths(self, on: WatchOn) -> list[str]:
+    def paths(self, target: WatchTarget) -> list[str]:
         """The watched paths of one kind."""
-        return list(self._watches[on])
+        return list(self._watches[target])

@@ -91,7 +91,7 @@ class Znode(NamedTuple):
     stat: ZnodeStat
 
 
-class WatchKind(Enum):
+class WatchEventType(Enum):
     """Kinds of changes of a watched node."""
 
     CREATED = "created"
@@ -103,7 +103,7 @@ class WatchKind(Enum):
 class WatchEvent(NamedTuple):
     """The event that a watch is called with."""
 
-    kind: WatchKind
+    kind: WatchEventType
     path: str
 
 

@@ -110,7 +110,7 @@ def file_to_file(directory: Path) -> Finding:
                 worker.kill()
                 broker.kill()
                 add_lines()
-                cluster.start_again(broker)
+                cluster.start_supervised(broker)
                 worker.launch()
                 worker.wait_until_up()
                 _wait_for(target, wanted)

@@ -79,7 +79,7 @@ def smoke(
             )  # fmt: skip
             victim = cluster.brokers[cluster.leader("data", 0)]
             victim.kill()
-            cluster.start_again(victim)
+            cluster.start_supervised(victim)
             status = driver.wait(_VERIFY_LIMIT_S)
         finally:
             _end(*instances, driver)
@@ -115,7 +115,7 @@ def exactly_once(directory: Path, apache: tuple[int, ...] = ()) -> Finding:
                 victim.kill()
                 instance.kill()
                 _wait_for_more(cluster)
-                cluster.start_again(victim)
+                cluster.start_supervised(victim)
                 instance.launch()
                 cluster.wait_for_full_isr()
             _wait_for_more(cluster)

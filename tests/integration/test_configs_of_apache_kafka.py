@@ -98,7 +98,7 @@ ALTERED: Final = (
         "metric.reporters=.*",
         "42 Invalid value .*",
         _ACCEPTED,
-        "classes of Java are not loaded: the key has no effect, and the log says so",
+        "Java classes are not loaded: the key has no effect, and the log reports it",
     ),
     Difference(
         r"remote\.log\.(delete\.on|copy)\.disable=true",

@@ -10,9 +10,9 @@ import pytest
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper, ZooKeeperUnavailable
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo.session import ConnectionState
-from kafkapy.zk.zookeeper import CreateMode, WatchEvent, WatchKind, ZooKeeperError
+from kafkapy.zk.zookeeper import CreateMode, WatchEvent, WatchEventType, ZooKeeperError
 from tests.harness.cores.ensembles import MemoryEnsemble, RealEnsemble, run
-from tests.harness.cores.zookeeper_contract import CASES, Ensemble, Seen
+from tests.harness.cores.zookeeper_contract import CASES, Ensemble, RecordingWatch
 from tests.harness.processes.broker_process import free_port
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
@@ -49,13 +49,13 @@ def test_paths_are_below_the_chroot(server: ZooKeeperServer) -> None:
             zk = await ensemble.connect()
             inner, ensemble.chroot = ensemble.chroot, ""
             bare = await ensemble.connect()
-            seen = Seen()
+            seen = RecordingWatch()
             await zk.children("/", seen)
             await zk.exists("/a", seen)
             await bare.create(f"{inner}/a", b"1")
             assert await seen.wait(2) == [
-                WatchEvent(WatchKind.CREATED, "/a"),
-                WatchEvent(WatchKind.CHILDREN_CHANGED, "/"),
+                WatchEvent(WatchEventType.CREATED, "/a"),
+                WatchEvent(WatchEventType.CHILDREN_CHANGED, "/"),
             ]
             mode = CreateMode.PERSISTENT_SEQUENTIAL
             assert await zk.create("/n_", b"", mode) == "/n_0000000001"

@@ -186,6 +186,6 @@ def test_one_read_takes_all_and_hands_it_out(
 
 def test_no_new_connection_after_giving_up() -> None:
     handler = Handler(1.0, None)
-    handler.give_up()
+    handler.stop_connecting()
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(ConnectionAbortedError):
         handler.create_connection(listener.getsockname(), "localhost")

@@ -19,11 +19,11 @@ from kafkapy.zk.zookeeper import (
     SessionExpired,
     SetData,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     ZnodeStat,
 )
 from tests.harness.cores.ensembles import RealEnsemble, run
-from tests.harness.cores.zookeeper_contract import LIMIT_S, Seen
+from tests.harness.cores.zookeeper_contract import LIMIT_S, RecordingWatch
 from tests.harness.faults.tcp_proxy import TcpProxy
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
 
@@ -56,7 +56,7 @@ def test_a_lost_answer_is_asked_for_again(server: ZooKeeperServer) -> None:
             ensemble.address = f"127.0.0.1:{proxy.port}"
             zk = await ensemble.connect()
             session_id = zk.session_id
-            made, changed = Seen(), Seen()
+            made, changed = RecordingWatch(), RecordingWatch()
             await other.create("/b", b"")
             await other.exists("/a", made)
             await other.get("/b", changed)
@@ -130,7 +130,7 @@ async def _changes_behind_the_back(ensemble: RealEnsemble, proxy: TcpProxy) -> N
     states = States(zk)
     for path in ("/set", "/deleted", "/parent", "/same", "/quiet"):
         await zk.create(path, b"")
-    missed, quiet = Seen(), Seen()
+    missed, quiet = RecordingWatch(), RecordingWatch()
     for path in ("/set", "/deleted", "/created"):
         await zk.exists(path, missed)
     await zk.children("/parent", missed)
@@ -147,10 +147,10 @@ async def _changes_behind_the_back(ensemble: RealEnsemble, proxy: TcpProxy) -> N
     await states.wait(ConnectionState.CONNECTED)
     events = await missed.wait(4)
     assert sorted(events, key=lambda event: event.path) == [
-        WatchEvent(WatchKind.CREATED, "/created"),
-        WatchEvent(WatchKind.DELETED, "/deleted"),
-        WatchEvent(WatchKind.CHILDREN_CHANGED, "/parent"),
-        WatchEvent(WatchKind.DATA_CHANGED, "/set"),
+        WatchEvent(WatchEventType.CREATED, "/created"),
+        WatchEvent(WatchEventType.DELETED, "/deleted"),
+        WatchEvent(WatchEventType.CHILDREN_CHANGED, "/parent"),
+        WatchEvent(WatchEventType.DATA_CHANGED, "/set"),
     ]
     # The other watches are as good as before.
     await zk.exists("/")
@@ -160,9 +160,9 @@ async def _changes_behind_the_back(ensemble: RealEnsemble, proxy: TcpProxy) -> N
     await other.create("/quiet/child", b"")
     await zk.exists("/")
     assert quiet.events == [
-        WatchEvent(WatchKind.DATA_CHANGED, "/same"),
-        WatchEvent(WatchKind.CREATED, "/still-absent"),
-        WatchEvent(WatchKind.CHILDREN_CHANGED, "/quiet"),
+        WatchEvent(WatchEventType.DATA_CHANGED, "/same"),
+        WatchEvent(WatchEventType.CREATED, "/still-absent"),
+        WatchEvent(WatchEventType.CHILDREN_CHANGED, "/quiet"),
     ]
 
 
@@ -189,7 +189,7 @@ def test_a_session_ends_when_the_outage_is_longer(server: ZooKeeperServer) -> No
             expired = asyncio.Event()
             zk.on_session_expired = expired.set
             await zk.create("/e", b"", CreateMode.EPHEMERAL)
-            gone, mine = Seen(), Seen()
+            gone, mine = RecordingWatch(), RecordingWatch()
             await other.exists("/e", gone)
             await zk.exists("/e", mine)
             await proxy.take_down()

@@ -127,17 +127,17 @@ if apache_kafka.installed():
                 move(cluster)
                 cluster.brokers[other].stop()  # moves its leaders away first
                 workload.wait_for_progress(100)
-                cluster.start_again(cluster.brokers[other])
+                cluster.start_supervised(cluster.brokers[other])
                 cluster.wait_for_full_isr()
                 cluster.elect_preferred(TOPIC, PARTITIONS)
                 cluster.brokers[other].kill()
                 workload.wait_for_progress(100)
-                cluster.start_again(cluster.brokers[other])
+                cluster.start_supervised(cluster.brokers[other])
                 cluster.wait_for_full_isr()
                 yield f"broker {controller} was the controller, {other} stopped and was killed"
             kinds: dict[int, Kind] = {APACHE: kafkapy_broker, 1: apache_kafka.ApacheBroker}
             for broker_id, kind in kinds.items():
-                cluster.exchange(broker_id, kind, clean=False)
+                cluster.replace_broker(broker_id, kind, clean=False)
                 cluster.elect_preferred(TOPIC, PARTITIONS)
                 workload.wait_for_progress(100)
                 yield f"broker {broker_id} went on as one of the other kind"

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.common.java_properties import format_properties
-from kafkapy.tools.supervisor.merged_metrics import fetched
+from kafkapy.tools.supervisor.merged_metrics import fetch_text
 from tests.harness.processes.broker_process import QUICK_SETTINGS, free_port
 from tests.harness.processes.kafkapy_process import Kafkapy
 from tests.harness.processes.topics import create_topic
@@ -85,7 +85,7 @@ def test_the_brokers_share_topics_and_one_address_has_the_metrics_of_both(
     described = Kafkapy(machine.bootstrap_servers)("topics", "--describe", "--topic", "t").stdout
     replicas = set(re.findall(r"Replicas: (\S+)", described))
     assert replicas == {"1,101", "101,1"}
-    families = text_string_to_metric_families(fetched(machine.metrics_port))
+    families = text_string_to_metric_families(fetch_text(machine.metrics_port))
     counts = {
         sample.labels["process"]: sample.value
         for family in families

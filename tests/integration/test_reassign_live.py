@@ -176,7 +176,7 @@ def test_ctrl_c_leaves_and_the_same_command_continues(tools: Tools) -> None:
         wait_until(lambda: is_moving(tools, "broken-0"), "broken-0 moving", LIMIT_S)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
-        while "Ctrl-C again does not wait" not in process.stderr.readline():
+        while "A second Ctrl-C stops at once" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=LIMIT_S)

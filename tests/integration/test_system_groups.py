@@ -17,7 +17,7 @@ def test_groups_while_members_come_and_go(tmp_path: Path) -> None:
         groups.member_bounce(1, rolling=True, static=True),
         groups.fencing(2),
         groups.member_failure(commits=True),
-        groups.comings_and_goings("cooperative-sticky"),
+        groups.members_join_and_leave("cooperative-sticky"),
     )
     verdict = replace(in_turn(*scenarios), rate=RATE).run(tmp_path)
     assert verdict.clean, verdict.text()

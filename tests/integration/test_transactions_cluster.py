@@ -56,7 +56,7 @@ def copies_once(directory: Path, apache: Collection[int] = ()) -> None:
                 copier.wait_for(step * TOTAL // 5 + 40)
                 cluster.brokers[coordinator].kill()
                 copier.wait_for(step * TOTAL // 5 + 80)
-                cluster.start_again(cluster.brokers[coordinator])
+                cluster.start_supervised(cluster.brokers[coordinator])
                 cluster.wait_for_full_isr()
         assert sorted(map(int, read(servers, "out"))) == list(range(TOTAL))
         cluster.stop_brokers()

@@ -25,7 +25,7 @@ from kafkapy.zk.stores import paths, znodes
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import Create, CreateMode, Znode
 from tests.harness.cores.ensembles import run
-from tests.harness.cores.zookeeper_contract import Seen
+from tests.harness.cores.zookeeper_contract import RecordingWatch
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
@@ -186,7 +186,7 @@ async def kafka_takes_our_request(zk: KazooZooKeeper) -> None:
         (paths.PREFERRED_REPLICA_ELECTION, znodes.encode_partitions([TopicPartition("t", 0)])),
         (paths.REASSIGN_PARTITIONS, znodes.encode_reassignments({TopicPartition("t", 0): (0,)})),
     ):
-        gone = Seen()
+        gone = RecordingWatch()
         await zk.multi([Create(path, data, CreateMode.PERSISTENT)])
         if await zk.exists(path, gone) is not None:
             await gone.wait(1)

@@ -28,7 +28,6 @@ from tests.harness.security.secure_broker import SecureBroker, Way
 from tests.harness.security.token_brokers import (
     MECHANISMS,
     REFUSED,
-    asked,
     by_token,
     create,
     creation,
@@ -39,6 +38,7 @@ from tests.harness.security.token_brokers import (
     ours,
     raw_login,
     renewal,
+    request_as,
     servers,
 )
 
@@ -62,7 +62,7 @@ def versions(key: ApiKey) -> Any:
 
 @versions(ApiKey.CREATE_DELEGATION_TOKEN)
 def test_create(broker: BrokerProcess, version: int) -> None:
-    token = asked(broker, "alice", creation("bob", max_lifetime_ms=2 * DAY_MS), version)
+    token = request_as(broker, "alice", creation("bob", max_lifetime_ms=2 * DAY_MS), version)
     assert (token.error_code, token.principal_type, token.principal_name) == (0, "User", "alice")
     assert token.token_requester_principal_name == ("alice" if version >= 3 else "")
     assert token.expiry_timestamp_ms - token.issue_timestamp_ms == DAY_MS
@@ -73,7 +73,7 @@ def test_create(broker: BrokerProcess, version: int) -> None:
 @versions(ApiKey.DESCRIBE_DELEGATION_TOKEN)
 def test_describe(broker: BrokerProcess, version: int) -> None:
     token = create(broker, "admin", "bob", owner="dave")
-    answer = asked(broker, "dave", description("dave"), version)
+    answer = request_as(broker, "dave", description("dave"), version)
     [row] = [row for row in answer.tokens if row.token_id == token.token_id]
     assert bytes(row.hmac) == bytes(token.hmac)
     assert (row.principal_name, row.renewers[0].principal_name) == ("dave", "bob")
@@ -88,14 +88,14 @@ def test_describe(broker: BrokerProcess, version: int) -> None:
 @versions(ApiKey.RENEW_DELEGATION_TOKEN)
 def test_renew(broker: BrokerProcess, version: int) -> None:
     token = create(broker, "alice", "bob")
-    answer = asked(broker, "bob", renewal(token.hmac, 100 * DAY_MS), version)
+    answer = request_as(broker, "bob", renewal(token.hmac, 100 * DAY_MS), version)
     assert (answer.error_code, answer.expiry_timestamp_ms) == (0, token.max_timestamp_ms)
 
 
 @versions(ApiKey.EXPIRE_DELEGATION_TOKEN)
 def test_expire(broker: BrokerProcess, version: int) -> None:
     token = create(broker, "alice", "bob")
-    answer = asked(broker, "bob", expiry(token.hmac), version)
+    answer = request_as(broker, "bob", expiry(token.hmac), version)
     assert answer.error_code == 0
     assert answer.expiry_timestamp_ms < token.expiry_timestamp_ms
     assert not logs_in(broker, token)
@@ -150,10 +150,10 @@ def test_without_a_secret_there_are_no_tokens(tmp_path: Path) -> None:
 def test_tokens_and_their_changes_outlive_a_restart(tmp_path: Path) -> None:
     with ours(tmp_path / "logs") as process:
         kept, ended = create(process, "alice", "bob"), create(process, "alice")
-        renewed = asked(process, "bob", renewal(kept.hmac, 5 * DAY_MS))
-        asked(process, "alice", expiry(ended.hmac))
+        renewed = request_as(process, "bob", renewal(kept.hmac, 5 * DAY_MS))
+        request_as(process, "alice", expiry(ended.hmac))
         process.restart()
-        [row] = asked(process, "alice", description()).tokens
+        [row] = request_as(process, "alice", description()).tokens
         assert row.token_id == kept.token_id
         assert row.expiry_timestamp == renewed.expiry_timestamp_ms
         assert logs_in(process, kept)
@@ -175,10 +175,10 @@ def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
             wait_until(is_over, "the session is over")
         assert not logs_in(process, token)
         assert f"tokenId : {token.token_id} has expired" in process.output_text()
-        assert asked(process, "alice", renewal(token.hmac)).error_code == (
+        assert request_as(process, "alice", renewal(token.hmac)).error_code == (
             ErrorCode.DELEGATION_TOKEN_EXPIRED
         )
-        assert [row.token_id for row in asked(process, "alice", description()).tokens] == [
+        assert [row.token_id for row in request_as(process, "alice", description()).tokens] == [
             token.token_id
         ]
 
@@ -188,7 +188,7 @@ def test_expired_tokens_are_removed(broker: BrokerProcess) -> None:
     kept = create(broker, "alice")
 
     def ids() -> set[str]:
-        return {row.token_id for row in asked(broker, "alice", description()).tokens}
+        return {row.token_id for row in request_as(broker, "alice", description()).tokens}
 
     wait_until(lambda: brief.token_id not in ids(), "the token is removed")
     assert kept.token_id in ids()
@@ -212,15 +212,15 @@ def test_brokers_follow_each_other(tmp_path: Path) -> None:
             wait_until(lambda: logs_in(second, token), "the second knows the token")
             second.stop()
             missed = create(first, "alice")
-            assert asked(first, "bob", expiry(token.hmac)).error_code == 0
+            assert request_as(first, "bob", expiry(token.hmac)).error_code == 0
             second.start()
             assert logs_in(second, missed)
             assert not logs_in(second, token)
-            assert asked(second, "alice", expiry(missed.hmac)).error_code == 0
+            assert request_as(second, "alice", expiry(missed.hmac)).error_code == 0
 
             def none_left() -> bool:
                 brokers = (first, second)
-                return not any(asked(each, "admin", description()).tokens for each in brokers)
+                return not any(request_as(each, "admin", description()).tokens for each in brokers)
 
             wait_until(none_left, "no token is left, the one whose time is over neither")
             assert "Traceback" not in first.output_text() + second.output_text()

@@ -124,8 +124,8 @@ def choosing(choice: bytes) -> Callable[[GssContext, Login], None]:
     """Kerberos as it should be, and then this."""
 
     def talk(context: GssContext, login: Login) -> None:
-        context.unwrap(establish(context, login.say))
-        login.say(context.wrap(choice))
+        context.unwrap(establish(context, login.send))
+        login.send(context.wrap(choice))
 
     return talk
 
@@ -134,19 +134,19 @@ def beginning(message: bytes) -> Callable[[GssContext, Login], None]:
     """This, and no Kerberos."""
 
     def talk(context: GssContext, login: Login) -> None:
-        login.say(message)
+        login.send(message)
 
     return talk
 
 
 def talks_when_it_should_listen(context: GssContext, login: Login) -> None:
-    context.step(login.say(context.step(b"")))
-    login.say(b"more")
+    context.step(login.send(context.step(b"")))
+    login.send(b"more")
 
 
 def chooses_unwrapped(context: GssContext, login: Login) -> None:
-    establish(context, login.say)
-    login.say(CHOICE)
+    establish(context, login.send)
+    login.send(CHOICE)
 
 
 TALKS = {
@@ -193,7 +193,7 @@ def test_a_ticket_is_not_taken_twice(either: AnyBroker, company: Company) -> Non
     token = company.context().step(b"")
     for _ in range(2):
         login = Login(either.servers)
-        login.say(token)
+        login.send(token)
         answers = login.close()
     assert answers == (None,) or answers[0].error_message == REFUSED
 

@@ -30,7 +30,6 @@ from tests.harness.scripted.cli import kafkapy
 from tests.harness.security.token_brokers import (
     MECHANISMS,
     apache,
-    asked,
     create,
     description,
     expiry,
@@ -39,10 +38,11 @@ from tests.harness.security.token_brokers import (
     ours,
     raw_login,
     renewal,
+    request_as,
     servers,
     token_login,
 )
-from tests.harness.security.token_requests import TokenTalk
+from tests.harness.security.token_requests import TokenExchange
 
 TOOL = "org.apache.kafka.tools.DelegationTokenCommand"
 TOPIC = "by-token"
@@ -90,29 +90,29 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mixed]:
 def sees_alices(*brokers: Any) -> bool:
     """Whether dave is told of alice's tokens by each, as the last entry but two says."""
     tokens = [create(broker, "alice") for broker in brokers]
-    seen = [len(asked(broker, "dave", description()).tokens) for broker in brokers]
+    seen = [len(request_as(broker, "dave", description()).tokens) for broker in brokers]
     for broker, token in zip(brokers, tokens, strict=True):
-        assert asked(broker, "alice", expiry(token.hmac)).error_code == 0
+        assert request_as(broker, "alice", expiry(token.hmac)).error_code == 0
     return all(seen)
 
 
 def none_left(mixed: Mixed) -> bool:
     """Whether no broker knows a token any more."""
     brokers = (mixed.apache, mixed.ours)
-    return not any(asked(broker, "admin", description()).tokens for broker in brokers)
+    return not any(request_as(broker, "admin", description()).tokens for broker in brokers)
 
 
 def are_known(mixed: Mixed, owner: str) -> bool:
     """Whether both brokers know a token of the owner."""
     brokers = (mixed.apache, mixed.ours)
-    return all(asked(broker, owner, description(owner)).tokens for broker in brokers)
+    return all(request_as(broker, owner, description(owner)).tokens for broker in brokers)
 
 
 def test_both_answer_the_same(mixed: Mixed) -> None:
     answers = {}
     for kind in ("apache", "kafkapy"):
         wait_until(lambda: none_left(mixed), "nobody's tokens are left")
-        answers[kind] = TokenTalk(mixed.at(kind)).run()
+        answers[kind] = TokenExchange(mixed.at(kind)).run()
     assert len(answers["apache"]) > 100
     differing = [
         (theirs, mine)
@@ -138,7 +138,7 @@ def test_znodes_are_the_same_bytes(mixed: Mixed) -> None:
         token = create(mixed.at(kind), "alice", "bob", "Ärger, a=b*~")
         node = asyncio.run(node_of(mixed.zookeeper.connect(), token.token_id))
         assert orjson.loads(node)["expiryTimestamp"] == token.expiry_timestamp_ms
-        asked(mixed.at(kind), "alice", expiry(token.hmac))
+        request_as(mixed.at(kind), "alice", expiry(token.hmac))
         masked.append(re.sub(rb"\d{13}", b"<time>", node).replace(token.token_id.encode(), b"<id>"))
     assert masked[0] == masked[1]
 
@@ -151,20 +151,20 @@ def test_a_token_counts_at_both(mixed: Mixed, maker: str, mechanism: str) -> Non
     assert logs_in(here, token, mechanism)
     wait_until(lambda: logs_in(there, token, mechanism), "the other knows the token")
     hours = 3_600_000
-    renewed = asked(there, "bob", renewal(token.hmac, 50 * hours))
+    renewed = request_as(there, "bob", renewal(token.hmac, 50 * hours))
     assert renewed.error_code == 0
 
     def has_heard() -> bool:
-        rows = asked(here, "alice", description("alice")).tokens
+        rows = request_as(here, "alice", description("alice")).tokens
         [row] = [row for row in rows if row.token_id == token.token_id]
         return bool(row.expiry_timestamp == renewed.expiry_timestamp_ms)
 
     wait_until(has_heard, "the first knows of the renewal")
-    assert asked(there, "alice", expiry(token.hmac)).error_code == 0
+    assert request_as(there, "alice", expiry(token.hmac)).error_code == 0
     assert not logs_in(there, token, mechanism)
     wait_until(lambda: not logs_in(here, token, mechanism), "the first knows of the end")
     unknown = ErrorCode.DELEGATION_TOKEN_NOT_FOUND
-    assert asked(here, "bob", renewal(token.hmac)).error_code == unknown
+    assert request_as(here, "bob", renewal(token.hmac)).error_code == unknown
 
 
 def test_the_controller_removes_what_is_over(mixed: Mixed) -> None:
@@ -173,7 +173,7 @@ def test_the_controller_removes_what_is_over(mixed: Mixed) -> None:
     ids = {token.token_id for token in tokens}
 
     def are_gone() -> bool:
-        rows = asked(mixed.ours, "alice", description("alice")).tokens
+        rows = request_as(mixed.ours, "alice", description("alice")).tokens
         return not ids & {row.token_id for row in rows}
 
     wait_until(are_gone, "they are removed")
@@ -191,9 +191,9 @@ def test_a_session_is_as_long_as_its_token(mixed: Mixed, mechanism: str) -> None
     for kind in ("apache", "kafkapy"):
         token = create(mixed.at(kind), "alice", max_lifetime_ms=10 * minute_ms)
         assert 8 * minute_ms < session_ms(mixed.at(kind), token, mechanism) <= 10 * minute_ms
-        asked(mixed.at(kind), "alice", renewal(token.hmac, 5 * minute_ms))
+        request_as(mixed.at(kind), "alice", renewal(token.hmac, 5 * minute_ms))
         assert 3 * minute_ms < session_ms(mixed.at(kind), token, mechanism) <= 5 * minute_ms
-        asked(mixed.at(kind), "alice", expiry(token.hmac))
+        request_as(mixed.at(kind), "alice", expiry(token.hmac))
 
 
 def config_of(path: Path, properties: Mapping[str, str]) -> str:
@@ -206,7 +206,7 @@ def test_javas_consoles_log_in_by_a_token_of_ours(mixed: Mixed, tmp_path: Path) 
     config = config_of(tmp_path / "token", token_login(token.token_id, token.hmac, MECHANISMS[1]))
     words = ("--bootstrap-server", servers(mixed.ours), "--topic", TOPIC)
     send_lines_through_java(config, *words)
-    asked(mixed.ours, "alice", expiry(token.hmac))
+    request_as(mixed.ours, "alice", expiry(token.hmac))
 
 
 class Printed(NamedTuple):
@@ -248,7 +248,7 @@ def test_both_tools_say_the_same_of_a_broker(mixed: Mixed, kind: str, tmp_path: 
         lines.append(tool(program, *connection, *create_words, *renewers))
         # The tool may have asked either broker.
         wait_until(lambda: are_known(mixed, "carol"), "both brokers know the token")
-        [row] = asked(broker, "carol", description("carol")).tokens
+        [row] = request_as(broker, "carol", description("carol")).tokens
         hmac = ("--hmac", to_base64(bytes(row.hmac)))
         for words in (
             ("--describe", "--owner-principal", "User:carol"),

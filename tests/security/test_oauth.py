@@ -272,14 +272,14 @@ def test_our_tools_hear_of_a_bad_token(either: AnyBroker, issuer: Issuer, tmp_pa
     sent = kafkapy("console-producer", *words, *asked, stdin=b"a\n")
     assert sent.status != 0
     assert "invalid_token" in sent.stderr
-    leaks.forget_raised(ApiError)
+    leaks.release_frames_of(ApiError)
 
 
 def test_no_token_no_login(broker: OAuthBroker, issuer: Issuer, tmp_path: Path) -> None:
     properties = fetching_client(issuer.token_url, "wrong")
     config = str(apache_kafka.write_properties(tmp_path / "client.properties", properties))
     words = ("--bootstrap-server", broker.servers("SIGNED"))
-    said = f"No bearer token can be had: {issuer.token_url}: HTTP 401 Unauthorized"
+    said = f"No bearer token can be obtained: {issuer.token_url}: HTTP 401 Unauthorized"
     listed = kafkapy("topics", *words, "--command-config", config, "--list")
     assert listed.status != 0
     assert said in listed.stderr
@@ -335,13 +335,13 @@ def test_another_key_signs_and_nobody_waits(tmp_path: Path) -> None:
             answers = logs_in(signed, message_of(token))
             return answers[-1] is not None and answers[-1].error_code == 0
 
-        old, before = issuer.sign(), len(issuer.asked)
+        old, before = issuer.sign(), len(issuer.requests)
         assert is_taken(old)
         issuer.rotate("second")
         new = issuer.sign()
         issuer.answers.clear()
         assert not is_taken(new)
-        wait_until(lambda: len(issuer.asked) > before, "the broker asks for keys")
+        wait_until(lambda: len(issuer.requests) > before, "the broker asks for keys")
         assert is_taken(old)
         issuer.answers.set()
         wait_until(lambda: is_taken(new), "the new key is known")
@@ -382,7 +382,7 @@ def test_a_session_ends_with_its_token(tmp_path: Path) -> None:
 
             def has_had_tokens() -> bool:
                 assert cluster.metadata([], refresh=True).brokers
-                return [path for path, _, _ in issuer.asked].count("/token") > 3
+                return [path for path, _, _ in issuer.requests].count("/token") > 3
 
             wait_until(has_had_tokens, "several tokens")
         assert "session has expired" not in broker.output_text()

@@ -121,9 +121,9 @@ class SecureCluster:
             done = kafkapy("configs", *words, "--entity-name", USER, "--alter", *change)
             assert done.status == 0, done.stderr
         self.other.start()
-        self.know(2)
+        self.mark_complete(2)
 
-    def know(self, brokers: int) -> None:
+    def mark_complete(self, brokers: int) -> None:
         """Wait until both know so many."""
         for broker in (self.ours, self.other):
             with Cluster(broker.bootstrap_servers) as cluster:
@@ -144,7 +144,7 @@ class SecureCluster:
             wait_until(are_in_sync, f"{size} replicas in sync")
 
     def have_new_tokens(self) -> bool:
-        return [path for path, _, _ in self.issuer.asked].count("/token") >= 4
+        return [path for path, _, _ in self.issuer.requests].count("/token") >= 4
 
     def stop(self) -> None:
         for process in (self.ours, self.other):

@@ -23,7 +23,14 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Client, Refused
-from tests.simulation.cluster import OTHERS, RETAINED, RETENTION_BYTES, TABLE, TOPIC, TRIMMED
+from tests.simulation.cluster import (
+    OTHER_TOPIC_PREFIX,
+    RETAINED,
+    RETENTION_BYTES,
+    TABLE,
+    TOPIC,
+    TRIMMED,
+)
 from tests.simulation.tables import CONFIGS
 
 if TYPE_CHECKING:
@@ -74,7 +81,7 @@ class Admin(Client):
 
         self.spawn(run())
 
-    async def _ask_controller(self, request: Any, version: int) -> Any:
+    async def _send_to_controller(self, request: Any, version: int) -> Any:
         wanted = metadata.MetadataRequest(topics=[])
         known = await self.node(self.any_broker()).request(wanted, 8)
         if known.controller_id < 0:
@@ -126,7 +133,7 @@ class Admin(Client):
         code = int(response.entries[0].error_code)
         return code or await self._alter_configs(_BROKER_RESOURCE, "", _REPLICATION_RATES)
 
-    async def let_moves_end(self) -> None:
+    async def lift_move_limit(self) -> None:
         """Lift the limit on moves between directories."""
         if self.cluster.plan.throttles:
             await self._until_done(lambda: self._alter_configs(_BROKER_RESOURCE, "", _MOVES_END))
@@ -137,7 +144,7 @@ class Admin(Client):
             feature="transaction.version", max_version_level=1, upgrade_type=_UNSAFE_DOWNGRADE
         )
         request = update_features.UpdateFeaturesRequest(timeout_ms=_WAIT_MS, feature_updates=[row])
-        return int((await self._ask_controller(request, 1)).error_code)
+        return int((await self._send_to_controller(request, 1)).error_code)
 
     async def _create(
         self,
@@ -156,7 +163,7 @@ class Admin(Client):
             ],
         )
         request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
-        response = await self._ask_controller(request, 7)
+        response = await self._send_to_controller(request, 7)
         return int(response.topics[0].error_code)
 
     async def create_topic(self) -> None:
@@ -167,7 +174,7 @@ class Admin(Client):
         number = self.world.random.randrange(self._topics_made + 1)
         if number == self._topics_made:
             self._topics_made += 1
-        return await self._create(f"{OTHERS}{number}", 2, 2)
+        return await self._create(f"{OTHER_TOPIC_PREFIX}{number}", 2, 2)
 
     async def create_on(self, broker_ids: Sequence[int]) -> None:
         """Create a topic with its one partition on these brokers, dead ones included."""
@@ -181,7 +188,7 @@ class Admin(Client):
             assignments=[row],
         )
         request = create_topics.CreateTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
-        response = await self._ask_controller(request, 7)
+        response = await self._send_to_controller(request, 7)
         code = ErrorCode(response.topics[0].error_code)
         self.world.trace.note("admin", f"create {topic.name} on {broker_ids}: {code.name}")
 
@@ -190,12 +197,12 @@ class Admin(Client):
         count = 1 + sum(at.topic == name for at in self.cluster.partitions())
         topic = create_partitions.CreatePartitionsTopic(name=name, count=count, assignments=None)
         request = create_partitions.CreatePartitionsRequest(topics=[topic], timeout_ms=_WAIT_MS)
-        await self._ask_controller(request, 3)
+        await self._send_to_controller(request, 3)
 
     async def delete_topic(self, name: str) -> None:
         topic = delete_topics.DeleteTopicState(name=name)
         request = delete_topics.DeleteTopicsRequest(topics=[topic], timeout_ms=_WAIT_MS)
-        await self._ask_controller(request, 6)
+        await self._send_to_controller(request, 6)
 
     async def delete_records(self, offset: int) -> None:
         """Delete the records of the trimmed topic below an offset."""
@@ -253,7 +260,7 @@ class Admin(Client):
             topic_partitions=[elect_leaders.TopicPartitions(topic=TOPIC, partitions=partitions)],
             timeout_ms=_WAIT_MS,
         )
-        await self._ask_controller(request, 2)
+        await self._send_to_controller(request, 2)
 
     async def reassign(self, topic_partition: TopicPartition, target: Sequence[int] | None) -> None:
         """Move a partition, or (None) cancel its move."""
@@ -270,7 +277,7 @@ class Admin(Client):
         request = alter_partition_reassignments.AlterPartitionReassignmentsRequest(
             timeout_ms=_WAIT_MS, topics=[topic]
         )
-        response = await self._ask_controller(request, 0)
+        response = await self._send_to_controller(request, 0)
         if response.error_code != _NONE:
             return
         code = response.responses[0].partitions[0].error_code

@@ -36,14 +36,14 @@ REQUEST_TIMEOUT_MS: Final = 1500
 METADATA_MAX_AGE_S: Final = 2.0
 _PRODUCE_TIMEOUT_MS: Final = 1000
 _BACKOFF_MS: Final = 60
-_UNDER_WAY: Final = 5
+_IN_FLIGHT_MAX: Final = 5
 """`max.in.flight.requests.per.connection` of an idempotent producer."""
 _FETCH_BYTES: Final = (600, 4096, 4096)
 """Limits of a fetch. Readers with the small one fetch from the middle of segments."""
-_WITHOUT: Final = (3, 4, 5, 7, 8, 10)
+_VERSIONS_WITHOUT_EPOCH: Final = (3, 4, 5, 7, 8, 10)
 """Versions of Fetch. Later ones without a leader epoch allow responses of outdated followers."""
-_SEEKS: Final = 0.3
-_WITH_EPOCHS: Final = (9, 10, 11, 12)
+_SEEK_PROBABILITY: Final = 0.3
+_VERSIONS_WITH_EPOCH: Final = (9, 10, 11, 12)
 _FETCH_FROM_FOLLOWERS: Final = 11
 
 _NONE: Final = int(ErrorCode.NONE)
@@ -62,7 +62,7 @@ class Client:
         self.process = world.process(host)
         self.is_stopping = False
         self.is_done = False
-        self.forgets_epochs = False
+        self.ignores_known_epochs = False
         """Accept older leader epochs, as clients before KIP-320 do."""
         self.leader_epochs: dict[tuple[str, int], int] = {}
         self._nodes: dict[int, NodeClient] = {}
@@ -104,7 +104,7 @@ class Client:
         response = await self.node(self.any_broker()).request(request, 8)
         for row in response.topics[0].partitions:
             known = self.leader_epochs.get((topic, row.partition_index), 0)
-            known = 0 if self.forgets_epochs else known
+            known = 0 if self.ignores_known_epochs else known
             if row.partition_index == partition and row.leader_id >= 0 <= row.leader_epoch - known:
                 self.leader_epochs[topic, partition] = row.leader_epoch
                 return int(row.leader_id)
@@ -123,7 +123,7 @@ class Client:
         node = self.world.ensemble.tree.nodes.get(paths.partition_state(topic, 0))
         return node is not None and orjson.loads(node.data)["leader"] == broker_id
 
-    def checked(self, records: bytes) -> bytes:
+    def validated(self, records: bytes) -> bytes:
         """Return the batches after a check of their CRCs, as consumers do. Raises Refused."""
         try:
             for position, header in iter_headers(records):
@@ -133,7 +133,7 @@ class Client:
             raise Refused(error.message) from error
         return records
 
-    async def fetched(
+    async def fetched_row(
         self, broker_id: int, request: fetch.FetchRequest, version: int
     ) -> fetch.PartitionData:
         """The row of a fetch of one partition.
@@ -177,7 +177,7 @@ class Producer(Client):
         self._producer_id = -1
         self._sequence = 0
         self._known = Answer(-1, 0)
-        self.forgets_epochs = world.seed % 8 == number  # one of the first seven, or none
+        self.ignores_known_epochs = world.seed % 8 == number  # one of the first seven, or none
         self.spawn(self._run())
 
     async def _run(self) -> None:
@@ -229,7 +229,7 @@ class Producer(Client):
         A producer that ignores known epochs may return to a former leader that the controller
         cannot reach. That leader is not informed while its ZooKeeper session lives (decision 60).
         """
-        went_back = self.forgets_epochs and gap.answer.epoch < self._known.epoch
+        went_back = self.ignores_known_epochs and gap.answer.epoch < self._known.epoch
         state = paths.partition_state(self._topic, self._partition)
         if went_back and self.world.ensemble.was_connected_at(paths.broker(gap.broker_id), state):
             self.world.counts["gaps at former leaders with a ZooKeeper session"] += 1
@@ -283,33 +283,33 @@ class Pipeliner(Producer):
     which batches were appended, and starts again under another producer id.
     """
 
-    _is_known = False
+    _has_acknowledgement = False
     """Whether a batch of this producer id was acknowledged."""
     _began_damaged = False
     """Whether one of the batches sent before that arrived damaged."""
 
     async def _run(self) -> None:
         window: list[tuple[int, list[int]]] = []
-        asked: set[tuple[int, int]] = set()
+        leaders: set[tuple[int, int]] = set()
         while window or not self.is_stopping:
             try:
                 if not window:
-                    asked.clear()
+                    leaders.clear()
                 if self._producer_id < 0:
                     await self._init()
-                    self._is_known = self._began_damaged = False
+                    self._has_acknowledgement = self._began_damaged = False
                 # No new batches before the repeated ones: a leader keeps only the last five.
-                for _ in range(0 if window else _UNDER_WAY):
+                for _ in range(0 if window else _IN_FLIGHT_MAX):
                     window.append((self._sequence, [self._next_value]))
                     self._next_value += 1
                     self._sequence += 1
                 leader = await self.leader(self._topic, self._partition)
-                asked.add((leader, self.world.nodes[leader].life))
+                leaders.add((leader, self.world.nodes[leader].run_number))
                 window = await self._send_all(leader, window)
             except (NodeUnavailable, Refused):
                 await self.pause(_BACKOFF_MS, 2 * _BACKOFF_MS)
             except OutOfOrder as gap:
-                if len(asked) == 1 and not self._began_damaged:
+                if len(leaders) == 1 and not self._began_damaged:
                     self._report_gap(gap)
                 for _, values in window:
                     self._history.sent(self._topic, self._partition, values)
@@ -325,7 +325,7 @@ class Pipeliner(Producer):
         flips, before = self.world.network.flips, self.world.network.flips[self.host]
         tasks = [self._send_to(leader, values, sequence) for sequence, values in window]
         answers = await asyncio.gather(*tasks, return_exceptions=True)
-        self._began_damaged |= flips[self.host] > before and not self._is_known
+        self._began_damaged |= flips[self.host] > before and not self._has_acknowledgement
         left = []
         for (sequence, values), found in zip(window, answers, strict=True):
             if isinstance(found, OutOfOrder) and not left:
@@ -336,7 +336,7 @@ class Pipeliner(Producer):
             if isinstance(found, BaseException):
                 raise found
             answer, offset = found
-            self._known, self._is_known = answer, True
+            self._known, self._has_acknowledgement = answer, True
             self._history.acknowledged(answer, self._topic, self._partition, values, offset)
             self.world.counts["batches acknowledged in a pipeline"] += 1
         return left
@@ -374,7 +374,13 @@ class Reader(Client):
         self.position = 0
         self._rack = rack
         names_epoch = mode is Mode.ASSIGN
-        versions = (_FETCH_FROM_FOLLOWERS,) if rack else _WITH_EPOCHS if names_epoch else _WITHOUT
+        versions = (
+            (_FETCH_FROM_FOLLOWERS,)
+            if rack
+            else _VERSIONS_WITH_EPOCH
+            if names_epoch
+            else _VERSIONS_WITHOUT_EPOCH
+        )
         self._version = world.random.choice(versions)
         self._fetch_bytes = world.random.choice(_FETCH_BYTES)
         self._history = history
@@ -399,9 +405,9 @@ class Reader(Client):
         leader = await self.leader(self._topic, self._partition)
         at = TopicPartition(self._topic, self._partition)
         epoch = self.leader_epochs[at] if self._mode is Mode.ASSIGN else -1
-        asks_again_s = asyncio.get_running_loop().time() + METADATA_MAX_AGE_S
-        asked = leader
-        while not self.is_stopping and asyncio.get_running_loop().time() < asks_again_s:
+        metadata_expiry_s = asyncio.get_running_loop().time() + METADATA_MAX_AGE_S
+        source_id = leader
+        while not self.is_stopping and asyncio.get_running_loop().time() < metadata_expiry_s:
             row = fetch.FetchPartition(
                 partition=self._partition,
                 current_leader_epoch=epoch,
@@ -415,21 +421,21 @@ class Reader(Client):
                 topics=[fetch.FetchTopic(topic=self._topic, partitions=[row])],
                 rack_id=self._rack,
             )
-            asked_us = self.world.events.now_us
-            answer = await self.fetched(asked, request, self._version)
-            if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and asked == leader:
+            requested_us = self.world.events.now_us
+            answer = await self.fetched_row(source_id, request, self._version)
+            if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and source_id == leader:
                 self._history.out_of_range(*at, self.position, self._known)
                 self.position = 0
             if answer.error_code != _NONE:
                 raise Refused(ErrorCode(answer.error_code).name)
-            if epoch >= 0 and asked == leader:
-                self._history.fetched(leader, at, epoch, asked_us)
-            self._known = self._history.answer(asked, *at)
-            if asked != leader:
+            if epoch >= 0 and source_id == leader:
+                self._history.fetched(leader, at, epoch, requested_us)
+            self._known = self._history.answer(source_id, *at)
+            if source_id != leader:
                 self.world.counts["fetches answered by followers"] += 1
             elif answer.preferred_read_replica >= 0:
-                asked = answer.preferred_read_replica
-            self._take(self.checked(bytes(answer.records or b"")))
+                source_id = answer.preferred_read_replica
+            self._take(self.validated(bytes(answer.records or b"")))
             if self.end is not None and self.position >= self.end:
                 return
 
@@ -445,23 +451,23 @@ class Reader(Client):
             self._history.polled(self._known, self._topic, self._partition, consumer, found)
 
 
-class Rereader(Reader):
+class SeekingReader(Reader):
     """A consumer that seeks: it reads old records again, from random offsets."""
 
-    _highest = _asked = 0
-    _seen = Answer(-1, 0)
+    _highest = _seek_position = 0
+    _highest_answer = Answer(-1, 0)
     """The response that led to `_highest`."""
 
     async def _poll(self) -> None:
-        if self.position < self._asked:  # the records that it had read are gone
+        if self.position < self._seek_position:  # the records that it had read are gone
             self._highest = 0
         if self.position >= self._highest:
-            self._highest, self._seen = self.position, self._known
-        self._asked = self.position = self.world.random.randrange(self._highest + 1)
-        self._known = self._seen
+            self._highest, self._highest_answer = self.position, self._known
+        self._seek_position = self.position = self.world.random.randrange(self._highest + 1)
+        self._known = self._highest_answer
         await super()._poll()
 
     def _take(self, records: bytes) -> None:
         super()._take(records)
-        if self.world.random.random() < _SEEKS:
+        if self.world.random.random() < _SEEK_PROBABILITY:
             raise Refused("another position")

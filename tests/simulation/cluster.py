@@ -28,14 +28,14 @@ RETAINED = "retained"
 """The topic whose old segments are deleted."""
 RETENTION_BYTES = 1500
 _READ_BYTES = 1 << 20
-OTHERS = "other-"
+OTHER_TOPIC_PREFIX = "other-"
 """The prefix of the topics that no client writes to."""
 _DRIFT_PERMILLE = 20
 
 
 class Cluster:
     """The brokers of a plan. `targets` are the assignments that reassignments may end in.
-    `offsets_found` are the committed offsets that groups found at the end. `never_settled` are
+    `offsets_found` are the committed offsets that groups found at the end. `remaining_problems` are
     the problems that remained. `committed_ends` are the known committed ends of partitions.
     `on_truncation` is called with a broker that has just cut a log."""
 
@@ -45,8 +45,8 @@ class Cluster:
         self.history = SimHistory(world)
         self.targets: dict[TopicPartition, list[tuple[int, ...]]] = {}
         self.offsets_found: dict[str, int] = {}
-        self.never_settled: list[str] = []
-        self.dark_us = -1
+        self.remaining_problems: list[str] = []
+        self.power_cut_of_all_us = -1
         """The time of the power cut of all machines, -1 for never."""
         self.checkers: list[Checker] = []
         self._step_checkers: list[Checker] = []
@@ -56,18 +56,20 @@ class Cluster:
         self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
         self._hosted: dict[int, list[Partition]] = {}
         """The partitions that each broker hosted when it was last inspected."""
-        self._broken_by_a_death: Violation | None = None
+        self._violation_at_process_end: Violation | None = None
         self._epochs_led: dict[tuple[int, TopicPartition], int] = {}
-        self._seen: dict[int, dict[TopicPartition, tuple[object, ...]]] = defaultdict(dict)
+        self._inspected_states: dict[int, dict[TopicPartition, tuple[object, ...]]] = defaultdict(
+            dict
+        )
         self._truncations: dict[tuple[int, TopicPartition], tuple[object, int]] = {}
         self.history.epoch_led = lambda broker_id, at: self._epochs_led.get((broker_id, at), -1)
-        self.history.has_ended = self._has_ended
+        self.history.was_group_removed = self._was_group_removed
         for broker_id in range(1, plan.brokers + 1):
             node = world.nodes[broker_id] = Node(world, broker_id, plan.config)
-            node.on_death = self._dies
+            node.on_process_end = self._process_ends
             if plan.drifts:
                 node.drift_permille = world.random.randrange(-_DRIFT_PERMILLE, _DRIFT_PERMILLE + 1)
-        world.events.on_instant = self._look
+        world.events.on_instant = self._inspect
         world.ensemble.on_change = self._znodes_changed
 
     @property
@@ -101,50 +103,50 @@ class Cluster:
         for checker in self.checkers:
             checker.on_change(ops)
 
-    def _look(self, hosts: dict[str, None]) -> None:
+    def _inspect(self, hosts: dict[str, None]) -> None:
         """Pass the changes on these hosts, where something ran, to the checkers."""
-        if self._broken_by_a_death is not None:
-            raise self._broken_by_a_death
+        if self._violation_at_process_end is not None:
+            raise self._violation_at_process_end
         for node in self.world.nodes.values():
-            if node.host not in hosts or node.built is None:
+            if node.host not in hosts or node.built_broker is None:
                 continue
-            with node.unhindered():
+            with node.without_faults():
                 for partition in self._hosted.get(node.broker_id, ()):
                     if not partition.is_served:
-                        self._leaves(node, partition)
+                        self._stops_serving(node, partition)
                 self._hosted[node.broker_id] = hosted = node.partitions()
                 for partition in hosted:
-                    self._look_at(node, partition)
+                    self._inspect_partition(node, partition)
                 for checker in self._step_checkers:
                     checker.on_step(node)
 
-    def _dies(self, node: Node) -> None:
+    def _process_ends(self, node: Node) -> None:
         """Check an ending process, which drops exceptions: they are raised after the step."""
         hosted = dict.fromkeys([*self._hosted.pop(node.broker_id, ()), *node.partitions()])
         try:
-            with node.unhindered():
+            with node.without_faults():
                 for partition in hosted:
-                    self._leaves(node, partition)
+                    self._stops_serving(node, partition)
         except Violation as violation:
-            self._broken_by_a_death = self._broken_by_a_death or violation
+            self._violation_at_process_end = self._violation_at_process_end or violation
 
-    def _leaves(self, node: Node, partition: Partition) -> None:
+    def _stops_serving(self, node: Node, partition: Partition) -> None:
         key = PartitionKey(str(partition.topic_id), partition.topic_partition)
         for checker in self.checkers:
-            checker.on_leaving(node, key, partition)
+            checker.on_stopped_serving(node, key, partition)
         if not partition.is_served:
             partition.log.local.close_handles()  # which reading has opened again
 
-    def _look_at(self, node: Node, partition: Partition) -> None:
+    def _inspect_partition(self, node: Node, partition: Partition) -> None:
         log, in_sync = partition.log, partition.in_sync
         local = log.local
-        truncations = local.truncations
+        truncations = local.truncation_count
         seen = (
             partition.is_leader, partition.leader_epoch, in_sync.committed, in_sync.maximal,
             log.high_watermark, local.log_end_offset, log.log_start_offset, truncations,
             partition,
         )  # fmt: skip
-        at, of_node = partition.topic_partition, self._seen[node.broker_id]
+        at, of_node = partition.topic_partition, self._inspected_states[node.broker_id]
         if of_node.get(at) != seen:
             of_node[at] = seen
             where = (node.broker_id, at)
@@ -187,11 +189,11 @@ class Cluster:
             found += [TopicPartition(name, int(index)) for index in topic["partitions"]]
         return found
 
-    def _has_ended(self, group: str) -> bool:
+    def _was_group_removed(self, group: str) -> bool:
         """Whether a broker's log of groups has a tombstone of a group."""
         at, key = TopicPartition(GROUP_METADATA_TOPIC, 0), group_key(group)
         for node in self.world.nodes.values():
-            with node.unhindered():
+            with node.without_faults():
                 for partition in node.partitions():
                     log = partition.log
                     if partition.topic_partition == at:
@@ -253,8 +255,8 @@ class Cluster:
         topic, index = topic_partition
         ends, starts = {}, {}
         for broker_id in replicas:
-            built = self.world.nodes[broker_id].built
-            hosted = None if built is None else built.replicas.partitions.get(topic, {})
+            broker = self.world.nodes[broker_id].built_broker
+            hosted = None if broker is None else broker.replicas.partitions.get(topic, {})
             partition = None if hosted is None else hosted.get(index)
             if partition is None:
                 return [f"{topic_partition} is not hosted by {broker_id}"]
@@ -270,17 +272,17 @@ class Cluster:
 
     def _unfinished(self, node: Node) -> list[str]:
         """The work that a broker has not finished yet."""
-        built = node.built
-        if built is None:
+        broker = node.built_broker
+        if broker is None:
             return []
         found = [
             f"{at} still moves to another directory of broker {node.broker_id}"
-            for at in built.replicas.log_manager.futures.logs
+            for at in broker.replicas.log_manager.future_logs.logs
         ]
         topics = self.topics()
         found += [
             f"broker {node.broker_id} still has {at}, which was deleted"
-            for at in built.replicas.log_manager.logs
+            for at in broker.replicas.log_manager.logs
             if at.topic not in topics
         ]
         wanted = self.segment_bytes

@@ -58,8 +58,8 @@ class CommittedReader(Client):
         """Fetch until a fetch is refused, or the metadata is old."""
         leader = await self.leader(*self.at)
         loop = asyncio.get_running_loop()
-        asks_again_s = loop.time() + METADATA_MAX_AGE_S
-        while not self._has_all and loop.time() < asks_again_s:
+        metadata_expiry_s = loop.time() + METADATA_MAX_AGE_S
+        while not self._has_all and loop.time() < metadata_expiry_s:
             row = fetch.FetchPartition(
                 partition=self.at.partition,
                 fetch_offset=self.position,
@@ -72,7 +72,7 @@ class CommittedReader(Client):
                 isolation_level=1,
                 topics=[fetch.FetchTopic(topic=self.at.topic, partitions=[row])],
             )
-            answer = await self.fetched(leader, request, 10)
+            answer = await self.fetched_row(leader, request, 10)
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                 self._history.out_of_range(*self.at, self.position, self._known)
                 self.is_stopping = True
@@ -81,7 +81,7 @@ class CommittedReader(Client):
             self._known = self._history.answer(leader, *self.at)
             aborted = answer.aborted_transactions or ()
             begun = sorted((a.first_offset, a.producer_id) for a in aborted)
-            self._take(self.checked(bytes(answer.records or b"")), begun)
+            self._take(self.validated(bytes(answer.records or b"")), begun)
 
     def _take(self, records: bytes, begun: list[tuple[int, int]]) -> None:
         """Keep the values of committed transactions. `begun` are the aborted transactions, which

@@ -20,7 +20,7 @@ from kafkapy.server.interbroker.node_client import NodeUnavailable
 from tests.simulation.clients import Refused
 from tests.simulation.cluster import Cluster
 from tests.simulation.events import SECOND_US
-from tests.simulation.group_clients import ENDS_THE_MEMBER, LEAVE_EPOCH, GroupClient
+from tests.simulation.group_clients import FATAL_HEARTBEAT_ERRORS, LEAVE_EPOCH, GroupClient
 from tests.simulation.history import Answer, SimHistory
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 GROUP: Final = "sharing"
 _REBALANCE_TIMEOUT_MS: Final = 1500
 _NOT_FENCED_US: Final = SECOND_US // 2
-_ENDS: Final = 0.06
+_END_PROBABILITY: Final = 0.06
 """The probability that a member leaves or dies before a heartbeat."""
-_STAYS_AWAY: Final = 0.3
-_TURNS: Final = 0.1
-_NOWHERE: Final = "nowhere"
-_SLOW: Final = 0.15
-_STALE_COMMITS: Final = 0.1
+_ABSENCE_PROBABILITY: Final = 0.3
+_SUBSCRIPTION_CHANGE_PROBABILITY: Final = 0.1
+_UNKNOWN_TOPIC: Final = "nowhere"
+_SLOW_HEARTBEAT_PROBABILITY: Final = 0.15
+_STALE_COMMIT_PROBABILITY: Final = 0.1
 ASSIGNORS: Final[tuple[tuple[str | None, ...], ...]] = (
     ("range",), ("range",), (None,), ("range", "uniform", None)
 )  # fmt: skip
@@ -49,13 +49,13 @@ class _Owner(NamedTuple):
     answer: Answer
 
 
-class _Told(NamedTuple):
+class _Response(NamedTuple):
     """The last response to a member, which may arrive long after the request. `is_first` is set for
     the first response of a coordinator that replaced another."""
 
     epoch: int
     owned: frozenset[int]
-    asked_us: int
+    requested_us: int
     answer: Answer
     is_first: bool = False
 
@@ -83,62 +83,62 @@ class Ownership:
         self._members = members
         self._latest: dict[int, _Owner] = {}
         self._by_epoch: dict[tuple[int, int], _Owner] = {}
-        self._told: dict[str, _Told] = {}
+        self._responses: dict[str, _Response] = {}
 
-    def told(
-        self, member_id: str, epoch: int, owned: frozenset[int], asked_us: int, answer: Answer
+    def responded(
+        self, member_id: str, epoch: int, owned: frozenset[int], requested_us: int, answer: Answer
     ) -> None:
         """Record the response to a heartbeat."""
-        known = self._told.get(member_id, _Told(0, frozenset(), asked_us, answer))
+        known = self._responses.get(member_id, _Response(0, frozenset(), requested_us, answer))
         if epoch < known.epoch:
-            what = f"{member_id} was in epoch {known.epoch}, is {epoch}"
-            self._history.object_to_group(known.answer, what)
+            message = f"{member_id} was in epoch {known.epoch}, is {epoch}"
+            self._history.object_to_group(known.answer, message)
         mine = _Owner(member_id, epoch, answer)
         for partition in owned:
             first = self._by_epoch.setdefault((epoch, partition), mine)
             if first.member_id != member_id:
-                what = f"{GROUP}/{partition} is of {first} and of {mine}"
-                self._history.object_to_group(first.answer, what)
+                message = f"{GROUP}/{partition} is of {first} and of {mine}"
+                self._history.object_to_group(first.answer, message)
             if partition in known.owned:
-                self.confirmed(member_id, partition, asked_us)
+                self.confirmed(member_id, partition, requested_us)
             else:
-                self._must_be_free(partition, mine)
+                self._check_revoked(partition, mine)
                 self._latest[partition] = mine
         is_first = known.answer.epoch != answer.epoch
-        self._told[member_id] = _Told(epoch, owned, asked_us, answer, is_first)
+        self._responses[member_id] = _Response(epoch, owned, requested_us, answer, is_first)
 
-    def _must_be_free(self, partition: int, mine: _Owner) -> None:
+    def _check_revoked(self, partition: int, mine: _Owner) -> None:
         """Object if the earlier owner's last request is too recent for fencing, and it has not
         revoked the partition. A coordinator starts the rebalance timeouts when it loads, as in
         Kafka: one may expire just after the first response that lists partitions to revoke."""
         latest = self._latest.get(partition)
         if latest is None or latest.member_id == mine.member_id:
             return
-        told = self._told.get(latest.member_id)
-        if told is None or partition not in told.owned or told.is_first:
+        response = self._responses.get(latest.member_id)
+        if response is None or partition not in response.owned or response.is_first:
             return
-        if mine.answer.at_us - told.asked_us < _NOT_FENCED_US:
-            what = f"{GROUP}/{partition} was of {latest}, and is given to {mine}"
-            self._history.object_to_group(told.answer, what)
+        if mine.answer.at_us - response.requested_us < _NOT_FENCED_US:
+            message = f"{GROUP}/{partition} was of {latest}, and is given to {mine}"
+            self._history.object_to_group(response.answer, message)
 
-    def confirmed(self, member_id: str, partition: int, asked_us: int) -> None:
+    def confirmed(self, member_id: str, partition: int, requested_us: int) -> None:
         """Record that a member may keep a partition that it has."""
         latest = self._latest.get(partition)
-        if latest and latest.member_id != member_id and latest.answer.at_us <= asked_us:
-            what = f"{GROUP}/{partition} is of {latest}; {member_id} goes on"
-            self._history.object_to_group(latest.answer, what)
+        if latest and latest.member_id != member_id and latest.answer.at_us <= requested_us:
+            message = f"{GROUP}/{partition} is of {latest}; {member_id} goes on"
+            self._history.object_to_group(latest.answer, message)
 
-    def gone(self, member_id: str) -> None:
+    def member_ended(self, member_id: str) -> None:
         """Record that a member uses this id no more. A group without members and offsets may be
         deleted: the next one begins with epoch 1."""
-        self._told.pop(member_id, None)
-        if not self._told:
+        self._responses.pop(member_id, None)
+        if not self._responses:
             self._by_epoch.clear()
 
     @property
     def is_balanced(self) -> bool:
         """Whether all members are in one epoch, and each partition has one owner."""
-        rows = list(self._told.values())
+        rows = list(self._responses.values())
         owned = [partition for row in rows for partition in row.owned]
         return (
             len(rows) == self._members
@@ -162,24 +162,26 @@ class ConsumerMember(GroupClient):
         # The earliest epoch in which it can have got each partition, and the last response before.
         self._since: dict[int, tuple[int, Answer]] = {}
         self._answer = Answer(-1, -1)
-        self._found: dict[int, int] = {}
-        self._says_all = True
-        self._said: frozenset[int] = frozenset()
-        self._lives = 0
+        self._offsets: dict[int, int] = {}
+        self._is_complete = True
+        self._sent_owned: frozenset[int] = frozenset()
+        self._instances = 0
         self._assignor: str | None = None
         self._subscribed = topic
 
     async def run(self) -> None:
         while not self._ownership.is_over:
             try:
-                if not self.is_stopping and self.world.random.random() < _ENDS:
+                if not self.is_stopping and self.world.random.random() < _END_PROBABILITY:
                     await self._end()
-                await self._beat()
+                await self._heartbeat()
                 await self._commit_some()
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
-                self._says_all = True
-            await self.pause(60, 900 if self.world.random.random() < _SLOW else 300)
+                self._is_complete = True
+            await self.pause(
+                60, 900 if self.world.random.random() < _SLOW_HEARTBEAT_PROBABILITY else 300
+            )
             if self.is_stopping and self._ownership.is_balanced:
                 self._ownership.is_over = True
         self.is_done = True
@@ -189,21 +191,21 @@ class ConsumerMember(GroupClient):
         others share its partitions."""
         self.world.counts["consumers that ended"] += 1
         member_id, self.member_id = self.member_id, ""
-        self._ownership.gone(member_id)
+        self._ownership.member_ended(member_id)
         if member_id and self.world.random.random() < 0.5:
-            await self.ask(
+            await self.send_to_coordinator(
                 ConsumerGroupHeartbeatRequest(
                     group_id=GROUP, member_id=member_id, member_epoch=LEAVE_EPOCH
                 ),
                 1,
             )
-        if self.world.random.random() < _STAYS_AWAY:
+        if self.world.random.random() < _ABSENCE_PROBABILITY:
             await self.pause(300, 2000)
 
     def _rejoin(self) -> None:
-        self._lives += 1
-        self.member_id, self.generation = f"{self.host}-{self._lives}", 0
-        self._owned, self._found, self._since, self._says_all = frozenset(), {}, {}, True
+        self._instances += 1
+        self.member_id, self.generation = f"{self.host}-{self._instances}", 0
+        self._owned, self._offsets, self._since, self._is_complete = frozenset(), {}, {}, True
         self._assignor = self.world.random.choice(self._ownership.assignors)
 
     def _change_subscription(self) -> bool:
@@ -212,75 +214,75 @@ class ConsumerMember(GroupClient):
         was = self._subscribed
         if self.is_stopping:
             self._subscribed = self.topic
-        elif self.world.random.random() < _TURNS:
-            self._subscribed = self.topic if was == _NOWHERE else _NOWHERE
+        elif self.world.random.random() < _SUBSCRIPTION_CHANGE_PROBABILITY:
+            self._subscribed = self.topic if was == _UNKNOWN_TOPIC else _UNKNOWN_TOPIC
         return self._subscribed != was
 
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         """Send one heartbeat. After an error, request and response are complete."""
         if not self.member_id:
             self._rejoin()
-        says_all, asked_us, owned = self._says_all, self.world.events.now_us, self._owned
-        subscribes = self._change_subscription() or says_all
+        is_complete, requested_us, owned = self._is_complete, self.world.events.now_us, self._owned
+        subscribes = self._change_subscription() or is_complete
         rows = [TopicPartitions(topic_id=self.topic_id(self.topic), partitions=sorted(owned))]
-        response = await self.ask(
+        response = await self.send_to_coordinator(
             ConsumerGroupHeartbeatRequest(
                 group_id=GROUP,
                 member_id=self.member_id,
                 member_epoch=self.generation,
-                rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS if says_all else -1,
+                rebalance_timeout_ms=_REBALANCE_TIMEOUT_MS if is_complete else -1,
                 subscribed_topic_names=[self._subscribed] if subscribes else None,
-                server_assignor=self._assignor if says_all else None,
+                server_assignor=self._assignor if is_complete else None,
                 topic_partitions=(
-                    (rows if owned else []) if says_all or owned != self._said else None
+                    (rows if owned else []) if is_complete or owned != self._sent_owned else None
                 ),
             ),
             1,
         )
         self._check(response.error_code)
-        self._says_all, self._said = False, owned
-        self._apply(response, asked_us)
+        self._is_complete, self._sent_owned = False, owned
+        self._apply(response, requested_us)
 
     def _check(self, code: int) -> None:
-        if code in ENDS_THE_MEMBER:
+        if code in FATAL_HEARTBEAT_ERRORS:
             self.world.counts["consumers that were fenced"] += 1
-            self._ownership.gone(self.member_id)
+            self._ownership.member_ended(self.member_id)
             self.member_id = ""
         if code != ErrorCode.NONE:
             raise Refused(ErrorCode(code).name)
 
-    def _apply(self, response: ConsumerGroupHeartbeatResponse, asked_us: int) -> None:
+    def _apply(self, response: ConsumerGroupHeartbeatResponse, requested_us: int) -> None:
         before, self.generation = (self.generation, self._answer), response.member_epoch
         self._answer = self.answer()
         if response.assignment is not None:
             rows = response.assignment.topic_partitions
             self._owned = frozenset(p for row in rows for p in row.partitions)
-            self._found = {p: self._found[p] for p in self._owned if p in self._found}
+            self._offsets = {p: self._offsets[p] for p in self._owned if p in self._offsets}
             self._since = {p: self._since.get(p, before) for p in self._owned}
             self.world.counts["consumers assigned"] += 1
-        if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
-            told = (self.member_id, self.generation, self._owned)
-            self._ownership.told(*told, asked_us, self._answer)
+        if self.leads(self.coordinator_id, GROUP_METADATA_TOPIC):
+            row = (self.member_id, self.generation, self._owned)
+            self._ownership.responded(*row, requested_us, self._answer)
 
     async def _commit_some(self) -> None:
         """Commit the next offset of a partition that this member owns."""
         if not self._owned:
             return
         partition = self.world.random.choice(sorted(self._owned))
-        if partition not in self._found:
+        if partition not in self._offsets:
             known = self.history.last_commit(self.name_of(partition))
-            self._found[partition] = await self.take_over(partition, known)
-        member_id, asked_us = self.member_id, self.world.events.now_us
-        if self._since[partition][0] > 1 and self.world.random.random() < _STALE_COMMITS:
+            self._offsets[partition] = await self.fetch_initial_offset(partition, known)
+        member_id, requested_us = self.member_id, self.world.events.now_us
+        if self._since[partition][0] > 1 and self.world.random.random() < _STALE_COMMIT_PROBABILITY:
             await self._commit_stale(partition)
-        offset = self._found[partition] + 1
+        offset = self._offsets[partition] + 1
         code = await self.commit_as(member_id, self.generation, offset, partition)
         if code is not ErrorCode.NONE:
             raise Refused(code.name)
-        self._found[partition] = offset
+        self._offsets[partition] = offset
         self.history.committed(self.answer(), self.name_of(partition), offset)
-        if self.leads(self.answered_by, GROUP_METADATA_TOPIC):
-            self._ownership.confirmed(member_id, partition, asked_us)
+        if self.leads(self.coordinator_id, GROUP_METADATA_TOPIC):
+            self._ownership.confirmed(member_id, partition, requested_us)
 
     async def _commit_stale(self, partition: int) -> None:
         """Commit in an epoch in which this member did not own the partition (KIP-1251)."""

@@ -27,7 +27,7 @@ _SMALL_SEGMENT_BYTES: Final = 300
 _UNFLUSHED_SEGMENTS: Final = 2
 
 
-class Courses(FaultTools):
+class SequencedFaults(FaultTools):
     """Faults of several steps, one method each; `faults` has the others."""
 
     def stranded_move(self) -> bool:
@@ -54,15 +54,17 @@ class Courses(FaultTools):
             return self._state(at)[:2] == (arrives, [arrives]) and not self.admin.is_busy
 
         def cancel() -> None:
-            self._ask(lambda: self.admin.reassign(at, None), f"the move of {at} is cancelled")
+            self._request_change(
+                lambda: self.admin.reassign(at, None), f"the move of {at} is cancelled"
+            )
             self.world.counts["stranded move"] += 1
             for broker_id in assigned:
-                self._for(500, 2000, nodes[broker_id].start)
+                self._after_random_delay(500, 2000, nodes[broker_id].start)
 
         self._when(lambda: arrives in self._state(at)[1], others_die, 3 * SECOND_US)
         for broker_id in assigned:  # whatever the outcome
-            self._for(9000, 9500, nodes[broker_id].start)
-        self._ask(
+            self._after_random_delay(9000, 9500, nodes[broker_id].start)
+        self._request_change(
             lambda: self.admin.reassign(at, target), f"{at} moves to {target}; {down} is down"
         )
         return False  # counted when it happens
@@ -77,12 +79,12 @@ class Courses(FaultTools):
         if node is None or partition is None or len(isr) < 2 or node.has_failed_disk:
             return False
         log = partition.log
-        elsewhere = [path for path in node.log_dirs if path != log.log_dir]
+        other_dirs = [path for path in node.log_dirs if path != log.log_dir]
         others = [self.world.nodes[b].host for b in isr if b != leader]
 
         def has_tail() -> bool:
-            built = node.built
-            copy = None if built is None else built.replicas.log_manager.futures.logs.get(at)
+            broker = node.built_broker
+            copy = None if broker is None else broker.replicas.log_manager.future_logs.logs.get(at)
             return copy is not None and copy.log_end_offset > log.high_watermark
 
         def depose() -> None:
@@ -90,16 +92,16 @@ class Courses(FaultTools):
             self.world.counts["copied tail"] += 1
 
         def move() -> None:
-            if not self._is_over:
+            if not self._is_stopped:
                 self._when(has_tail, depose, 2 * SECOND_US)
-                self._ask(
-                    lambda: self.admin.move(leader, at, elsewhere[0]),
-                    f"{at} of {node.host} moves to {elsewhere[0]}",
+                self._request_change(
+                    lambda: self.admin.move(leader, at, other_dirs[0]),
+                    f"{at} of {node.host} moves to {other_dirs[0]}",
                 )
 
-        if elsewhere:
+        if other_dirs:
             self._cut([(other, node.host) for other in others], f"no follower gets to {node.host}")
-            self._for(100, 500, move)
+            self._after_random_delay(100, 500, move)
         return False  # counted when it happens
 
     def joiner_expires(self) -> bool:
@@ -107,7 +109,7 @@ class Courses(FaultTools):
         delayed."""
         joins: list[tuple[int, int]] = []
 
-        def is_so() -> bool:
+        def is_joining() -> bool:
             for at in self.cluster.partitions():
                 leader, isr, epoch = self._state(at)
                 for broker_id in self.cluster.assignment(at) or ():
@@ -127,20 +129,20 @@ class Courses(FaultTools):
             self.world.counts["joiner expires"] += 1
             self._expire(broker_id)
 
-        self._when(is_so, expire, 3 * SECOND_US)
+        self._when(is_joining, expire, 3 * SECOND_US)
         return False  # counted when it happens
 
     def deposed_at_work(self) -> bool:
         """Depose the controller between two writes of partition states. ZooKeeper is slow, above
         all towards that broker: the next controller is in office when the second write arrives, but
         has not reached that point itself."""
-        controller, victim = self._controller(), self._some()
+        controller, victim = self._controller(), self._random_node()
         if controller is None or victim is None or victim is controller:
             return False
         tree = self.world.ensemble.tree
         zxid = tree.zxid
 
-        def is_so() -> bool:
+        def is_state_written() -> bool:
             states = (
                 tree.nodes.get(paths.partition_state(*at)) for at in self.cluster.partitions()
             )
@@ -156,7 +158,7 @@ class Courses(FaultTools):
             delay_ms = 750 if node is controller else 230
             self._slow(ZOOKEEPER, node.host, delay_ms * MS_US, 6 * SECOND_US)
         self._expire(victim.broker_id)
-        self._when(is_so, depose, 4 * SECOND_US)
+        self._when(is_state_written, depose, 4 * SECOND_US)
         self._note(f"ZooKeeper is slow, and the session of {victim.host} expires")
         return False  # counted when it happens
 
@@ -165,7 +167,7 @@ class Courses(FaultTools):
         not have yet."""
         at = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
-        def is_so() -> bool:
+        def is_decided() -> bool:
             leader = self.world.nodes.get(self._state(at)[0])
             partition = None if leader is None else hosted(leader, at)
             if partition is None or not partition.is_leader:
@@ -181,7 +183,7 @@ class Courses(FaultTools):
             hosts = [node.host for node in self.world.nodes.values()]
             for node in self.world.nodes.values():
                 node.kill()
-                self._for(100, 1500, node.start)
+                self._after_random_delay(100, 1500, node.start)
             if self.world.random.random() < 0.5:  # the next coordinator's messages are late
                 for pair in permutations(hosts, 2):
                     self._slow(*pair, 200 * MS_US, 4 * SECOND_US)
@@ -189,7 +191,7 @@ class Courses(FaultTools):
             self.world.counts["all die at a decision"] += 1
 
         if self.cluster.plan.transactional_ids:
-            self._when(is_so, kill, 2 * SECOND_US)
+            self._when(is_decided, kill, 2 * SECOND_US)
         return False  # counted when it happens
 
     def late_proposal(self) -> bool:
@@ -214,36 +216,38 @@ class Courses(FaultTools):
             network.slow_us.pop((node.host, controller.host), None)
             self._heal(pairs)
 
-        def go_on() -> None:
+        def finish() -> None:
             heal()
             self.world.counts["late proposal"] += 1
 
         for pair in pairs:
             network.cut_link(*pair)
         network.slow_us[node.host, controller.host] = 2600 * MS_US
-        self._when(is_proposed, go_on, 3 * SECOND_US)
+        self._when(is_proposed, finish, 3 * SECOND_US)
         self.world.events.after(3 * SECOND_US, heal)
         self._note(f"{follower} is cut off from {node.host}, whose next proposal will be late")
         return False  # counted when it happens
 
     def placed_on_the_dead(self) -> bool:
         """Create a topic on a broker that the controller considers dead."""
-        victim, other = self._some(), self._controller()
+        victim, other = self._random_node(), self._controller()
         if victim is None or other is None or victim is other:
             return False
         victim.kill()
-        self._for(3000, 4000, victim.start)
+        self._after_random_delay(3000, 4000, victim.start)
         ids = [other.broker_id, victim.broker_id]
         registration = paths.broker(victim.broker_id)
 
         def create() -> None:
-            if self._ask(lambda: self.admin.create_on(ids), f"a topic is made on {ids}"):
+            if self._request_change(lambda: self.admin.create_on(ids), f"a topic is made on {ids}"):
                 self.world.counts["placed on the dead"] += 1
 
-        def is_gone() -> bool:
+        def is_registration_gone() -> bool:
             return registration not in self.world.ensemble.tree.nodes and not self.admin.is_busy
 
-        self._when(is_gone, lambda: self._for(50, 200, create), 3 * SECOND_US)
+        self._when(
+            is_registration_gone, lambda: self._after_random_delay(50, 200, create), 3 * SECOND_US
+        )
         self._note(f"kill -9 {victim.host}, until a topic is made on it")
         return False  # counted when it happens
 
@@ -268,7 +272,9 @@ class Courses(FaultTools):
             return partition is not None and partition.log.cleaning.in_progress
 
         def move() -> None:
-            if self._ask(lambda: self.admin.reassign(at, target), f"{at} moves to {target}"):
+            if self._request_change(
+                lambda: self.admin.reassign(at, target), f"{at} moves to {target}"
+            ):
                 self.world.counts["leaves while cleaned"] += 1
 
         self._when(lambda: is_cleaned() and not self.admin.is_busy, move, 3 * SECOND_US)
@@ -291,19 +297,23 @@ class Courses(FaultTools):
                 self.world.counts["to and fro"] += 1
                 return
             target = orders.pop(0)
-            self._ask(lambda: self.admin.reassign(at, target), f"{at} prefers {target[0]}")
+            self._request_change(
+                lambda: self.admin.reassign(at, target), f"{at} prefers {target[0]}"
+            )
             self._when(lambda: not self.admin.is_busy, lambda: elect(target[0]))
 
         def elect(broker_id: int) -> None:
-            self._ask(lambda: self.admin.elect(False), "preferred election")
-            self._when(lambda: is_led_by(broker_id), lambda: self._for(20, 200, prefer))
+            self._request_change(lambda: self.admin.elect(False), "preferred election")
+            self._when(
+                lambda: is_led_by(broker_id), lambda: self._after_random_delay(20, 200, prefer)
+            )
 
         def is_led_by(broker_id: int) -> bool:
             return not self.admin.is_busy and self._state(at)[0] == broker_id
 
-        late_us = random.choice((30, 400)) * MS_US
+        late_data_us = random.choice((30, 400)) * MS_US
         for pair in permutations([f"b{broker_id}" for broker_id in assigned], 2):
-            self._slow(*pair, late_us, 2 * SECOND_US)
+            self._slow(*pair, late_data_us, 2 * SECOND_US)
         prefer()
         return False  # counted when it happens
 
@@ -313,9 +323,11 @@ class Courses(FaultTools):
         at, nodes = TopicPartition(TABLE, 0), self.world.nodes
         found: list[Node] = []
 
-        def is_so() -> bool:
+        def is_cleaned_with_gap() -> bool:
             _, isr, _ = self._state(at)
-            found[:] = [nodes[broker_id] for broker_id in isr if _has_gap(nodes[broker_id], at)]
+            found[:] = [
+                nodes[broker_id] for broker_id in isr if _has_compaction_gap(nodes[broker_id], at)
+            ]
             return bool(found)
 
         def kill() -> None:
@@ -328,7 +340,7 @@ class Courses(FaultTools):
             )
             self.world.counts["lost after cleaning"] += 1
 
-        self._when(is_so, kill, 3 * SECOND_US, every_us=100 * MS_US)
+        self._when(is_cleaned_with_gap, kill, 3 * SECOND_US, every_us=100 * MS_US)
         return False  # counted when it happens
 
     def _kill_hosts(self, at: TopicPartition, first: Node) -> list[tuple[Node, Partition]]:
@@ -340,7 +352,7 @@ class Courses(FaultTools):
             if partition is not None:
                 node.kill()
                 low_ms = 100 if node is first else 3000
-                self._for(low_ms, low_ms + 500, node.start)
+                self._after_random_delay(low_ms, low_ms + 500, node.start)
                 killed.append((node, partition))
         return killed
 
@@ -358,7 +370,7 @@ class Courses(FaultTools):
             return bool(found)
 
         def kill() -> None:
-            if not self._is_over:
+            if not self._is_stopped:
                 self._kill_hosts(at, found[0])
                 self._note(f"the brokers of {at} are killed, {found[0].host} has not flushed")
                 self.world.counts["hung flush"] += 1
@@ -379,7 +391,9 @@ class Courses(FaultTools):
         for process in hung:
             process.flush_us = 20 * SECOND_US
         self.world.events.after(7 * SECOND_US, recover)
-        self._when(has_waited, lambda: self._for(800, 1800, wait), 5 * SECOND_US, 50 * MS_US)
+        self._when(
+            has_waited, lambda: self._after_random_delay(800, 1800, wait), 5 * SECOND_US, 50 * MS_US
+        )
         self._note(f"the disks of {at} hang when they flush")
         return False  # counted when it happens
 
@@ -400,40 +414,45 @@ class Courses(FaultTools):
             return not self.admin.is_busy and partition.log.log_start_offset == offset
 
         def add() -> None:
-            if self._ask(lambda: self.admin.reassign(at, target), f"{at} moves to {target}"):
+            if self._request_change(
+                lambda: self.admin.reassign(at, target), f"{at} moves to {target}"
+            ):
                 self.world.counts["born within a batch"] += 1
 
         if offset >= 0:
-            what = f"records below {offset} are deleted, within a batch"
-            self._ask(lambda: self.admin.delete_records(offset), what)
+            message = f"records below {offset} are deleted, within a batch"
+            self._request_change(lambda: self.admin.delete_records(offset), message)
             self._when(is_done, add, 3 * SECOND_US)
         return False  # counted when it happens
 
     def cut_at_a_roll(self) -> bool:
         """Cut the power of the fragile broker when it has begun a segment, and its slow disk has
         not flushed the previous one, which may lose its end."""
-        node = self.world.nodes[self.cluster.plan.fragile]
+        node = self.world.nodes[self.cluster.plan.power_cut_broker]
         process = node.process
-        if process is None or not node.is_serving or self.cluster.dark_us >= 0:
+        if process is None or not node.is_serving or self.cluster.power_cut_of_all_us >= 0:
             return False
         recover = self._slow_threads(process, 2 * SECOND_US)
 
-        def is_so() -> bool:
+        def has_unflushed_segment() -> bool:
             return node.process is process and any(
                 partition.log.segments.active.size
-                and any(_is_unsynced(node, segment) for segment in partition.log.local.unflushed)
+                and any(
+                    _is_unsynced(node, segment)
+                    for segment in partition.log.local.unflushed_segments
+                )
                 for partition in node.partitions()
             )
 
         def cut() -> None:
-            if self.cluster.dark_us >= 0:
+            if self.cluster.power_cut_of_all_us >= 0:
                 return
             node.cut_power(self.world.random.randrange(1 << 30))
-            self._for(100, 1500, node.power_on)
+            self._after_random_delay(100, 1500, node.power_on)
             self._note(f"power cut at {node.host}, which has just begun a segment")
             self.world.counts["cut at a roll"] += 1
 
-        self._when(is_so, cut, 3 * SECOND_US)
+        self._when(has_unflushed_segment, cut, 3 * SECOND_US)
         self.world.events.after(3 * SECOND_US, recover)
         return False  # counted when it happens
 
@@ -461,7 +480,7 @@ class Courses(FaultTools):
             led = log()
             if led is None or led.high_watermark >= led.segments.active.base_offset:
                 return False
-            return any(not _is_unsynced(node, segment) for segment in led.local.unflushed)
+            return any(not _is_unsynced(node, segment) for segment in led.local.unflushed_segments)
 
         def has_small_segments() -> bool:
             led = log()
@@ -469,27 +488,29 @@ class Courses(FaultTools):
             return size == _SMALL_SEGMENT_BYTES and not self.admin.is_busy
 
         def prefer() -> None:
-            if self._ask(lambda: self.admin.reassign(at, target), f"{at} prefers {target[0]}"):
+            if self._request_change(
+                lambda: self.admin.reassign(at, target), f"{at} prefers {target[0]}"
+            ):
                 self._when(lambda: not self.admin.is_busy, cut)
 
         def cut() -> None:
             for pair in pairs:
                 network.cut_link(*pair)
             self._note(f"no follower gets to {node.host}")
-            self._for(5000, 6000, self._slow_threads(process, 5 * SECOND_US))
+            self._after_random_delay(5000, 6000, self._slow_threads(process, 5 * SECOND_US))
             self._when(is_flushed, depose, 2 * SECOND_US)
             self.world.events.after(3 * SECOND_US, lambda: self._heal(pairs))
 
         def depose() -> None:
-            if self._ask(lambda: self.admin.elect(False), "preferred election"):
-                self._when(lambda: self._state(at)[0] == target[0], go_on)
+            if self._request_change(lambda: self.admin.elect(False), "preferred election"):
+                self._when(lambda: self._state(at)[0] == target[0], finish)
 
-        def go_on() -> None:
+        def finish() -> None:
             self._heal(pairs)
             self.world.counts["truncated while flushed"] += 1
 
         change = f"segment.bytes is {_SMALL_SEGMENT_BYTES}"
-        if self._ask(lambda: self.admin.change_config(_SMALL_SEGMENT_BYTES), change):
+        if self._request_change(lambda: self.admin.change_config(_SMALL_SEGMENT_BYTES), change):
             self._when(has_small_segments, prefer)
         return False  # counted when it happens
 
@@ -521,7 +542,7 @@ class Courses(FaultTools):
             data = node.disk.content(path) if path else b""
             place = place_in_header(self.world.random, data, range(begin, end))
             if node.is_up and place is not None and node.disk.flip is None:
-                self._read_wrong(node, path, place)
+                self._flip_reads(node, path, place)
                 self.world.counts["truncated by wrong bits"] += 1
 
         for pair in pairs:
@@ -543,12 +564,12 @@ def _is_unsynced(node: Node, segment: LogSegment) -> bool:
     return node.disk.stat(path) is not None and node.disk.first_unsynced(path) < segment.size
 
 
-def _has_gap(node: Node, at: TopicPartition) -> bool:
+def _has_compaction_gap(node: Node, at: TopicPartition) -> bool:
     """Whether compaction has left a gap between two segments of a log."""
     partition = hosted(node, at)
     if partition is None:
         return False
-    with node.unhindered():
+    with node.without_faults():
         segments = pairwise(list(partition.log.segments))
         return any(segment.next_offset() < after.base_offset for segment, after in segments)
 
@@ -556,7 +577,7 @@ def _has_gap(node: Node, at: TopicPartition) -> bool:
 def _within_a_batch(node: Node, partition: Partition) -> int:
     """A committed offset that is not the first of its batch, -1 if none exists."""
     log = partition.log
-    with node.unhindered():
+    with node.without_faults():
         records = log.read(log.log_start_offset, _READ_BYTES, log.high_watermark, True).records
     found = [h.last_offset for _, h in iter_headers(records) if h.base_offset < h.last_offset]
     return max((offset for offset in found if offset > log.log_start_offset), default=-1)

@@ -33,10 +33,10 @@ _MODES: Final = {
     2: port.CreateMode.PERSISTENT_SEQUENTIAL,
 }
 _KINDS: Final = {
-    port.WatchKind.CREATED: 1,
-    port.WatchKind.DELETED: 2,
-    port.WatchKind.DATA_CHANGED: 3,
-    port.WatchKind.CHILDREN_CHANGED: 4,
+    port.WatchEventType.CREATED: 1,
+    port.WatchEventType.DELETED: 2,
+    port.WatchEventType.DATA_CHANGED: 3,
+    port.WatchEventType.CHILDREN_CHANGED: 4,
 }
 _ERRORS: Final[dict[type[Exception], type[Exception]]] = {
     port.NoNode: kazoo_errors.NoNodeError,
@@ -46,7 +46,7 @@ _ERRORS: Final[dict[type[Exception], type[Exception]]] = {
 }
 _REFUSALS: Final = tuple(_ERRORS)
 
-Answer = Callable[[Any, Exception | None, int], None]
+AnswerCallback = Callable[[Any, Exception | None, int], None]
 
 
 class Session:
@@ -60,27 +60,27 @@ class Session:
 
 
 class Link:
-    """A client's connection. `on_event` and `on_end` are the client's, called over `back`."""
+    """A client's connection. `on_event` and `on_end` are the client's, called over `to_client`."""
 
     def __init__(
         self,
-        back: Pipe,
+        to_client: Pipe,
         on_event: Callable[[bytes], None],
         on_end: Callable[[], None],
     ) -> None:
-        self.back = back
+        self.to_client = to_client
         self.session: Session | None = None
         self._on_event = on_event
         self._on_end = on_end
 
-    def fire(self, kind: port.WatchKind, path: str) -> None:
+    def fire(self, kind: port.WatchEventType, path: str) -> None:
         """Send a watch event."""
         event = int_struct.pack(_KINDS[kind]) + int_struct.pack(3) + write_string(path)
-        self.back.send(lambda: self._on_event(event))
+        self.to_client.send(lambda: self._on_event(event))
 
     def end(self) -> None:
         """Close the connection from the server's side."""
-        self.back.send(self._on_end)
+        self.to_client.send(self._on_end)
 
 
 class Ensemble:
@@ -99,12 +99,12 @@ class Ensemble:
         self._data_watches: dict[str, dict[Link, None]] = {}
         self._child_watches: dict[str, dict[Link, None]] = {}
         self._children_zxid: dict[str, int] = {}
-        self._loses_answer_of = ""
+        self._lost_response_name = ""
 
     def lose_answer(self, name: str) -> None:
         """Apply the next write of a znode of this name, but drop the connection before the
         response."""
-        self._loses_answer_of = f"/{name}"
+        self._lost_response_name = f"/{name}"
 
     def remove(self, path: str) -> None:
         """Delete a znode, as an administrator does."""
@@ -122,13 +122,13 @@ class Ensemble:
         if session is None:
             return 0
         if session.link is not None:
-            self._forget(session.link)
+            self._drop_watches(session.link)
             session.link.end()
         session.link, link.session = link, session
-        self.heard(session)
+        self.restart_timeout(session)
         return session_id
 
-    def heard(self, session: Session) -> None:
+    def restart_timeout(self, session: Session) -> None:
         """Restart the timeout of a session."""
         if session.timer is not None:
             session.timer.cancel()
@@ -136,22 +136,22 @@ class Ensemble:
             session.timeout_us, lambda: self.expire(session.session_id)
         )
 
-    def closed(self, link: Link) -> None:
+    def connection_closed(self, link: Link) -> None:
         """Record that a connection ended; its session stays open until its timeout."""
-        self._forget(link)
+        self._drop_watches(link)
         if link.session is not None and link.session.link is link:
             link.session.link = None
 
-    def expire(self, session_id: int, why: str = "expired") -> None:
+    def expire(self, session_id: int, reason: str = "expired") -> None:
         """End a session; delete its ephemerals in one transaction. The client learns later."""
         session = self.sessions.pop(session_id, None)
         if session is None:
             return
         if session.timer is not None:
             session.timer.cancel()
-        self._trace.note(HOST, f"session 0x{session_id:x} {why}")
+        self._trace.note(HOST, f"session 0x{session_id:x} {reason}")
         if session.link is not None:
-            self._forget(session.link)
+            self._drop_watches(session.link)
             session.link.end()
             session.link = None  # a request in flight arrives too late
         paths = self.tree.ephemerals(session_id)
@@ -165,7 +165,7 @@ class Ensemble:
             if session.timer is not None:
                 session.timer.cancel()
             if session.link is not None:
-                self._forget(session.link)
+                self._drop_watches(session.link)
                 session.link.end()
                 session.link = None
 
@@ -173,7 +173,7 @@ class Ensemble:
         """Start the ensemble again: every session has its whole timeout to reconnect."""
         self.is_down = False
         for session in self.sessions.values():
-            self.heard(session)
+            self.restart_timeout(session)
 
     def was_connected_at(self, ephemeral: str, changed: str) -> bool:
         """Whether the session that owns `ephemeral` has a connection, and owned it when `changed`
@@ -186,34 +186,34 @@ class Ensemble:
 
     # requests
 
-    def request(self, link: Link, record: Any, answer: Answer) -> None:
+    def request(self, link: Link, record: Any, answer: AnswerCallback) -> None:
         """Perform a request; `answer(value, error, zxid)` is called over the pipe back."""
         session = link.session
         if self.is_down or session is None or session.link is not link:
             return
-        self.heard(session)
-        value, error = self._carry_out(link, session, record)
-        if self._loses_answer_of and error is None and self._writes(record):
-            self._loses_answer_of = ""
+        self.restart_timeout(session)
+        value, error = self._perform(link, session, record)
+        if self._lost_response_name and error is None and self._writes(record):
+            self._lost_response_name = ""
             self._trace.note(HOST, f"the answer to session 0x{session.session_id:x} is lost")
-            self._forget(link)
+            self._drop_watches(link)
             session.link = None
             link.end()
             return
         zxid = self.tree.zxid
-        link.back.send(lambda: answer(value, error, zxid))
+        link.to_client.send(lambda: answer(value, error, zxid))
 
     def _writes(self, record: Any) -> bool:
         """Whether this is the write whose response is to be lost."""
         if record.type == wire.Transaction.type:
             return any(self._writes(each) for each in record.operations)
         is_write = record.type in (wire.Create.type, wire.SetData.type)
-        return is_write and record.path.endswith(self._loses_answer_of)
+        return is_write and record.path.endswith(self._lost_response_name)
 
-    def _carry_out(self, link: Link, session: Session, record: Any) -> tuple[Any, Exception | None]:
+    def _perform(self, link: Link, session: Session, record: Any) -> tuple[Any, Exception | None]:
         kind = record.type
         if kind == SET_WATCHES:
-            self._watch_again(link, record)
+            self._set_watches(link, record)
             return True, None
         try:
             if kind in (wire.GetData.type, wire.Exists.type, wire.GetChildren.type):
@@ -262,7 +262,7 @@ class Ensemble:
         time_ms = WALL_EPOCH_MS + self._events.now_us // 1000
         applied = tree.apply(Transaction(tree.zxid + 1, time_ms, session_id, ops))
         for kind, path in applied.events:
-            if kind is port.WatchKind.CHILDREN_CHANGED:
+            if kind is port.WatchEventType.CHILDREN_CHANGED:
                 self._children_zxid[path] = tree.zxid
             self._fire(kind, path)
         self.on_change(ops, session_id)
@@ -284,41 +284,41 @@ class Ensemble:
 
     # watches
 
-    def _fire(self, kind: port.WatchKind, path: str) -> None:
-        if kind is port.WatchKind.CHILDREN_CHANGED:
+    def _fire(self, kind: port.WatchEventType, path: str) -> None:
+        if kind is port.WatchEventType.CHILDREN_CHANGED:
             found = self._child_watches.pop(path, {})
         else:
             found = self._data_watches.pop(path, {})
-            if kind is port.WatchKind.DELETED:
+            if kind is port.WatchEventType.DELETED:
                 found = found | self._child_watches.pop(path, {})
         for link in found:
             link.fire(kind, path)
 
-    def _forget(self, link: Link) -> None:
+    def _drop_watches(self, link: Link) -> None:
         for watches in (*self._data_watches.values(), *self._child_watches.values()):
             watches.pop(link, None)
 
-    def _watch_again(self, link: Link, record: Any) -> None:
+    def _set_watches(self, link: Link, record: Any) -> None:
         """Handle SetWatches: changes since the client's last zxid fire at once."""
         seen, data, absence, children = _parse_set_watches(bytes(record.serialize()))
         for path in data:
             node = self.tree.nodes.get(path)
             if node is None:
-                link.fire(port.WatchKind.DELETED, path)
+                link.fire(port.WatchEventType.DELETED, path)
             elif node.stat.mzxid > seen:
-                link.fire(port.WatchKind.DATA_CHANGED, path)
+                link.fire(port.WatchEventType.DATA_CHANGED, path)
             else:
                 self._data_watches.setdefault(path, {})[link] = None
         for path in absence:
             if path in self.tree.nodes:
-                link.fire(port.WatchKind.CREATED, path)
+                link.fire(port.WatchEventType.CREATED, path)
             else:
                 self._data_watches.setdefault(path, {})[link] = None
         for path in children:
             if path not in self.tree.nodes:
-                link.fire(port.WatchKind.DELETED, path)
+                link.fire(port.WatchEventType.DELETED, path)
             elif self._children_zxid.get(path, 0) > seen:
-                link.fire(port.WatchKind.CHILDREN_CHANGED, path)
+                link.fire(port.WatchEventType.CHILDREN_CHANGED, path)
             else:
                 self._child_watches.setdefault(path, {})[link] = None
 

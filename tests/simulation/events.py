@@ -40,7 +40,7 @@ class Events:
         self._sequence = 0
         self._ready: deque[Any] = deque()  # asyncio handles: their loop's `run` runs them
         self.soon = self._ready.append
-        self.touched: dict[str, None] = {}
+        self.active_hosts: dict[str, None] = {}
         self.on_instant: Callable[[dict[str, None]], None] = lambda hosts: None
 
     def at(self, due_us: int, callback: Callback) -> Event:
@@ -60,9 +60,9 @@ class Events:
             while ready:
                 handle = ready.popleft()
                 handle._loop.run(handle)
-            if self.touched:
-                self.on_instant(self.touched)
-                self.touched.clear()
+            if self.active_hosts:
+                self.on_instant(self.active_hosts)
+                self.active_hosts.clear()
             if not heap or heap[0][0] > end_us:
                 self.now_us = max(self.now_us, end_us)
                 return

@@ -9,12 +9,12 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from tests.simulation.admin import Admin
-from tests.simulation.cluster import OTHERS, RETAINED, TABLE, TOPIC, TRIMMED, Cluster
+from tests.simulation.cluster import OTHER_TOPIC_PREFIX, RETAINED, TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.node import Node
 from tests.simulation.process import THREAD_US, SimProcess
 
-LOOK_EVERY_US: Final = 3 * MS_US
+CHECK_INTERVAL_US: Final = 3 * MS_US
 
 
 def hosted(node: Node, at: TopicPartition) -> Partition | None:
@@ -34,13 +34,13 @@ class FaultTools:
         self.cluster = cluster
         self.world = cluster.world
         self.admin = admin
-        self._is_over = False
+        self._is_stopped = False
 
-    def _for(self, low_ms: int, high_ms: int, undo: Callable[[], None]) -> None:
+    def _after_random_delay(self, low_ms: int, high_ms: int, undo: Callable[[], None]) -> None:
         delay_us = self.world.random.randrange(low_ms, high_ms) * MS_US
         self.world.events.after(delay_us, undo)
 
-    def _some(self) -> Node | None:
+    def _random_node(self) -> Node | None:
         running = [n for n in self.world.nodes.values() if n.is_serving and not n.is_paused]
         return self.world.random.choice(running) if running else None
 
@@ -57,37 +57,37 @@ class FaultTools:
         assert isinstance(broker_id, int)
         return self.world.nodes.get(broker_id)
 
-    def _note(self, what: str) -> bool:
-        self.world.trace.note("fault", what)
+    def _note(self, message: str) -> bool:
+        self.world.trace.note("fault", message)
         return True
 
     def power_cut(self) -> bool:
         """Cut the power of the fragile broker for a while."""
-        node = self.world.nodes[self.cluster.plan.fragile]
-        if not node.is_up or self.cluster.dark_us >= 0:
+        node = self.world.nodes[self.cluster.plan.power_cut_broker]
+        if not node.is_up or self.cluster.power_cut_of_all_us >= 0:
             return False
         node.cut_power(self.world.random.randrange(1 << 30))
-        self._for(100, 3500, node.power_on)
+        self._after_random_delay(100, 3500, node.power_on)
         return self._note(f"power cut at {node.host}")
 
     def _kill(self, node: Node | None) -> bool:
         if node is None or not node.is_up:
             return False
         node.kill()
-        self._for(100, 3500, node.start)
+        self._after_random_delay(100, 3500, node.start)
         return self._note(f"kill -9 {node.host}")
 
-    def _cut(self, pairs: list[tuple[str, str]], what: str) -> bool:
+    def _cut(self, pairs: list[tuple[str, str]], message: str) -> bool:
         for pair in pairs:
             self.world.network.cut_link(*pair)
-        self._for(200, 4500, lambda: self._heal(pairs))
-        return self._note(what)
+        self._after_random_delay(200, 4500, lambda: self._heal(pairs))
+        return self._note(message)
 
     def _heal(self, pairs: list[tuple[str, str]]) -> None:
         for pair in pairs:
             self.world.network.heal_link(*pair)
 
-    def _read_wrong(self, node: Node, path: str, place: int) -> bool:
+    def _flip_reads(self, node: Node, path: str, place: int) -> bool:
         """Flip one bit in a broker's reads of a file for a while."""
         flip = node.disk.flip_bit(path, place, self.world.random.randrange(8))
 
@@ -95,14 +95,14 @@ class FaultTools:
             if node.disk.flip is flip:
                 node.disk.flip = None
 
-        self._for(200, 3000, mend)
+        self._after_random_delay(200, 3000, mend)
         return self._note(f"{node.host} reads a bit of {path} wrong, of byte {place}")
 
-    def _ask(self, work: Callable[[], object], what: str) -> bool:
+    def _request_change(self, work: Callable[[], object], message: str) -> bool:
         if self.admin.is_busy:
             return False
         self.admin.begin(work())
-        return self._note(what)
+        return self._note(message)
 
     def _partition(self) -> TopicPartition:
         """A random partition under test."""
@@ -115,29 +115,29 @@ class FaultTools:
 
     def _other_topic(self) -> str | None:
         """A random topic that no client writes to."""
-        others = [name for name in self.cluster.topics() if name.startswith(OTHERS)]
+        others = [name for name in self.cluster.topics() if name.startswith(OTHER_TOPIC_PREFIX)]
         return self.world.random.choice(others) if others else None
 
     def _when(
         self,
-        is_so: Callable[[], bool],
+        condition: Callable[[], bool],
         then: Callable[[], None],
         limit_us: int = SECOND_US,
-        every_us: int = LOOK_EVERY_US,
+        every_us: int = CHECK_INTERVAL_US,
     ) -> None:
-        """Call `then` as soon as `is_so()` is true, unless all faults have ended by then."""
+        """Call `then` as soon as `condition()` is true, unless all faults have ended by then."""
         events = self.world.events
         end_us = events.now_us + limit_us
 
-        def look() -> None:
-            if self._is_over or events.now_us > end_us:
+        def check() -> None:
+            if self._is_stopped or events.now_us > end_us:
                 return
-            if is_so():
+            if condition():
                 then()
             else:
-                events.after(every_us, look)
+                events.after(every_us, check)
 
-        look()
+        check()
 
     def _slow(self, source: str, target: str, delay_us: int, for_us: int) -> None:
         """Slow a link down for a while."""

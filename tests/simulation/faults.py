@@ -14,7 +14,7 @@ from kafkapy.storage import log_names
 from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Violation
 from tests.simulation.cluster import TRIMMED
-from tests.simulation.courses import Courses
+from tests.simulation.courses import SequencedFaults
 from tests.simulation.ensemble import HOST as ZOOKEEPER
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.kill_points import KILL_POINTS, disarm, kill_at
@@ -29,13 +29,13 @@ CHECKPOINTS: Final = (
     log_names.HIGH_WATERMARK_CHECKPOINT,
     log_names.CLEANER_CHECKPOINT,
 )
-_NOTICED_US: Final = 8 * SECOND_US
-_CLOCKS_APART_MS: Final = 400_000
+_DISK_FAILURE_NOTICED_US: Final = 8 * SECOND_US
+_CLOCK_JUMP_MAX_MS: Final = 400_000
 """The limit of clock jumps. A broker whose clock is 15 minutes ahead deletes config changes that
 other brokers have not read, as in Kafka."""
 
 
-class Faults(Courses, StagedFaults):
+class Faults(SequencedFaults, StagedFaults):
     """Injects random faults until it is stopped. A fault that is impossible now is skipped."""
 
     def start(self) -> None:
@@ -44,7 +44,7 @@ class Faults(Courses, StagedFaults):
         self.world.events.after(self.world.random.randrange(1, 2 * every_us), self._next)
 
     def _next(self) -> None:
-        if self._is_over:
+        if self._is_stopped:
             return
         weights = self.cluster.plan.weights
         [kind] = self.world.random.choices(list(weights), list(weights.values()))
@@ -54,7 +54,7 @@ class Faults(Courses, StagedFaults):
 
     def stop(self) -> None:
         """End all faults, for good."""
-        self._is_over = True
+        self._is_stopped = True
         self.world.trace.note("faults", "are over")
         self.world.network.heal()
         if self.world.ensemble.is_down:
@@ -62,19 +62,19 @@ class Faults(Courses, StagedFaults):
         for node in self.world.nodes.values():
             node.faulty_disk.fail_at = 0
             disarm(node)
-            node.short_disk.left = node.disk.flip = None
+            node.short_disk.descriptors_left = node.disk.flip = None
             node.resume()
             if node.process is not None:
                 node.process.thread_us, node.process.flush_us = THREAD_US, 0
             if not node.is_up:
                 node.power_on()
         if any(node.has_failed_disk for node in self.world.nodes.values()):
-            self.world.events.after(_NOTICED_US, self._replace_disks)
+            self.world.events.after(_DISK_FAILURE_NOTICED_US, self._replace_disks)
 
     # processes
 
     def kill(self) -> bool:
-        return self._kill(self._some())
+        return self._kill(self._random_node())
 
     def kill_controller(self) -> bool:
         return self._kill(self._controller())
@@ -84,11 +84,11 @@ class Faults(Courses, StagedFaults):
 
     def kill_at_a_point(self) -> bool:
         """Kill a broker in the middle of a disk change or request, if it soon reaches that step."""
-        node = self._some()
+        node = self._random_node()
         if node is None or node.process is None:
             return False
         plan = self.cluster.plan
-        names = [name for name, point in KILL_POINTS.items() if point.comes_in(plan)]
+        names = [name for name, point in KILL_POINTS.items() if point.applies_to(plan)]
         point = self.world.random.choice(names)
         self._note(f"kill -9 {node.host} when {point}")
 
@@ -105,12 +105,12 @@ class Faults(Courses, StagedFaults):
     def power_cut_of_all(self) -> bool:
         """Cut the power of all machines. This happens once, and no machine loses power later."""
         nodes = [node for node in self.world.nodes.values() if node.is_up]
-        if self.cluster.dark_us >= 0 or not nodes:
+        if self.cluster.power_cut_of_all_us >= 0 or not nodes:
             return False
-        self.cluster.dark_us = self.world.events.now_us
+        self.cluster.power_cut_of_all_us = self.world.events.now_us
         for node in nodes:
             node.cut_power(self.world.random.randrange(1 << 30))
-            self._for(100, 3500, node.power_on)
+            self._after_random_delay(100, 3500, node.power_on)
         return self._note("power cut at all brokers")
 
     def blackout(self) -> bool:
@@ -120,22 +120,22 @@ class Faults(Courses, StagedFaults):
     def power_cut_after_truncation(self) -> bool:
         """Cut the fragile broker's power soon after it next truncates a log."""
         self._note("the next truncation of the fragile broker costs its power")
-        self.cluster.on_truncation = self._truncated
+        self.cluster.on_truncation = self._on_truncation
         return False  # counted when it happens
 
-    def _truncated(self, node: Node, _: Partition) -> None:
-        if node.broker_id != self.cluster.plan.fragile or self._is_over:
+    def _on_truncation(self, node: Node, _: Partition) -> None:
+        if node.broker_id != self.cluster.plan.power_cut_broker or self._is_stopped:
             return
         self.cluster.on_truncation = lambda node, partition: None
 
         def cut() -> None:
-            if not self._is_over and self.power_cut():
+            if not self._is_stopped and self.power_cut():
                 self.world.counts["power cut after truncation"] += 1
 
-        self._for(0, 80, cut)
+        self._after_random_delay(0, 80, cut)
 
     def pause(self) -> bool:
-        node = self._some()
+        node = self._random_node()
         if node is None or node.process is None:
             return False
         process = node.process
@@ -146,11 +146,11 @@ class Faults(Courses, StagedFaults):
                 self._note(f"{node.host} goes on")
             process.resume()
 
-        self._for(300, 4000, resume)
+        self._after_random_delay(300, 4000, resume)
         return self._note(f"{node.host} is paused")
 
     def controlled_shutdown(self) -> bool:
-        node = self._some()
+        node = self._random_node()
         if node is None:
             return False
         node.stop()
@@ -158,16 +158,16 @@ class Faults(Courses, StagedFaults):
 
     # links
 
-    def _two(self) -> tuple[str, str]:
+    def _two_random_hosts(self) -> tuple[str, str]:
         a, b = self.world.random.sample(list(self.world.nodes.values()), 2)
         return a.host, b.host
 
     def cut_link(self) -> bool:
-        a, b = self._two()
+        a, b = self._two_random_hosts()
         return self._cut([(a, b), (b, a)], f"{a} and {b} are cut off from each other")
 
     def cut_one_way(self) -> bool:
-        a, b = self._two()
+        a, b = self._two_random_hosts()
         return self._cut([(a, b)], f"nothing gets from {a} to {b}")
 
     def isolate(self) -> bool:
@@ -192,13 +192,13 @@ class Faults(Courses, StagedFaults):
         def recover() -> None:
             network.slow_us.pop((a, b), None)
 
-        self._for(500, 4000, recover)
+        self._after_random_delay(500, 4000, recover)
         return self._note(f"{a} to {b} is slow")
 
     # ZooKeeper
 
     def expire_session(self) -> bool:
-        node = self._some()
+        node = self._random_node()
         if node is None:
             return False
         found = self.world.ensemble.tree.nodes.get(paths.broker(node.broker_id))
@@ -218,7 +218,7 @@ class Faults(Courses, StagedFaults):
             if ensemble.is_down:
                 ensemble.start()
 
-        self._for(100, 2500, start)
+        self._after_random_delay(100, 2500, start)
         return self._note("ZooKeeper is down")
 
     def lost_answer(self) -> bool:
@@ -238,7 +238,7 @@ class Faults(Courses, StagedFaults):
     # disks
 
     def disk_failure(self) -> bool:
-        node = self.world.random.choice((self._some, self._leader))()
+        node = self.world.random.choice((self._random_node, self._leader))()
         if node is None or not node.is_serving:
             return False
         disk = node.faulty_disk
@@ -247,10 +247,10 @@ class Faults(Courses, StagedFaults):
         disk.for_good = True
 
         def replace() -> None:
-            if not self._is_over:
+            if not self._is_stopped:
                 self._replace_disk(node)
 
-        self._for(1000, 9000, replace)
+        self._after_random_delay(1000, 9000, replace)
         return self._note(f"the disk {disk.prefix} of {node.host} fails soon")
 
     def _replace_disks(self) -> None:
@@ -264,8 +264,10 @@ class Faults(Courses, StagedFaults):
                 hosts = [partition.topic_partition for partition in node.partitions()]
                 is_offline = node.has_failed_disk and at not in hosts
                 if is_offline and node.broker_id == leader and len(isr) > 1:
-                    what = f"{at} is still led by broker {leader}, whose disk failed, of ISR {isr}"
-                    raise Violation("Convergence", what)
+                    message = (
+                        f"{at} is still led by broker {leader}, whose disk failed, of ISR {isr}"
+                    )
+                    raise Violation("Convergence", message)
         for node in self.world.nodes.values():
             self._replace_disk(node)
 
@@ -278,29 +280,29 @@ class Faults(Courses, StagedFaults):
 
     def slow_disk(self) -> bool:
         """Slow a broker's threads down, above all at fsync."""
-        node = self._some()
+        node = self._random_node()
         if node is None or node.process is None:
             return False
         most_us = self.world.random.randrange(200, 2500) * MS_US
-        self._for(500, 4000, self._slow_threads(node.process, most_us))
+        self._after_random_delay(500, 4000, self._slow_threads(node.process, most_us))
         return self._note(f"the disk of {node.host} is slow")
 
     def few_descriptors(self) -> bool:
         """Limit the files that a broker can open for a while."""
-        node = self._some()
-        if node is None or node.short_disk.left is not None:
+        node = self._random_node()
+        if node is None or node.short_disk.descriptors_left is not None:
             return False
-        node.short_disk.left = self.world.random.randrange(6)
+        node.short_disk.descriptors_left = self.world.random.randrange(6)
 
         def recover() -> None:
-            node.short_disk.left = None
+            node.short_disk.descriptors_left = None
 
-        self._for(50, 1500, recover)
-        return self._note(f"{node.host} has {node.short_disk.left} descriptors left")
+        self._after_random_delay(50, 1500, recover)
+        return self._note(f"{node.host} has {node.short_disk.descriptors_left} descriptors left")
 
     def lost_checkpoint(self) -> bool:
         """Lose or damage one of a directory's checkpoints while its broker is down."""
-        node = self._some()
+        node = self._random_node()
         if node is None:
             return False
         random, directory = self.world.random, self.world.random.choice(node.log_dirs)
@@ -319,7 +321,7 @@ class Faults(Courses, StagedFaults):
     def clock_jump(self) -> bool:
         """Set a machine's clock to another time."""
         node = self.world.random.choice(list(self.world.nodes.values()))
-        ahead_ms = self.world.random.randrange(-_CLOCKS_APART_MS, _CLOCKS_APART_MS)
+        ahead_ms = self.world.random.randrange(-_CLOCK_JUMP_MAX_MS, _CLOCK_JUMP_MAX_MS)
         node.wall_ahead_ms = ahead_ms
         return self._note(f"the clock of {node.host} is set {ahead_ms} ms ahead")
 
@@ -327,33 +329,35 @@ class Faults(Courses, StagedFaults):
 
     def move_directory(self) -> bool:
         """Move a replica to another directory of its broker."""
-        node = self._some()
+        node = self._random_node()
         if node is None or not node.partitions():
             return False
         hosted = self.world.random.choice(node.partitions())
         at, now = hosted.topic_partition, hosted.log.log_dir
         path = self.world.random.choice([p for p in node.log_dirs if p != now] or [now])
-        return self._ask(
+        return self._request_change(
             lambda: self.admin.move(node.broker_id, at, path),
             f"{at} of {node.host} moves to {path}",
         )
 
     def change_config(self) -> bool:
         size = self.world.random.choice((300, 1000, 4096, 100_000))
-        return self._ask(lambda: self.admin.change_config(size), f"segment.bytes is {size}")
+        return self._request_change(
+            lambda: self.admin.change_config(size), f"segment.bytes is {size}"
+        )
 
     def reassign(self) -> bool:
         random, partition = self.world.random, self._partition()
         least = min(self.cluster.plan.replication_factor, len(self.world.nodes))
         count = random.randrange(least, len(self.world.nodes) + 1)
         target = random.sample(list(self.world.nodes), count)
-        return self._ask(
+        return self._request_change(
             lambda: self.admin.reassign(partition, target), f"{partition} moves to {target}"
         )
 
     def cancel_reassignment(self) -> bool:
         partition = self._partition()
-        return self._ask(
+        return self._request_change(
             lambda: self.admin.reassign(partition, None), f"the move of {partition} is cancelled"
         )
 
@@ -366,30 +370,32 @@ class Faults(Courses, StagedFaults):
         if high <= low:
             return False
         offset = self.world.random.randrange(low, high) + 1
-        return self._ask(
+        return self._request_change(
             lambda: self.admin.delete_records(offset), f"records below {offset} are deleted"
         )
 
     def preferred_election(self) -> bool:
-        return self._ask(lambda: self.admin.elect(False), "preferred election")
+        return self._request_change(lambda: self.admin.elect(False), "preferred election")
 
     def unclean_election(self) -> bool:
-        return self._ask(lambda: self.admin.elect(True), "unclean election")
+        return self._request_change(lambda: self.admin.elect(True), "unclean election")
 
     def create_topic(self) -> bool:
-        return self._ask(self.admin.create_topic, "a topic is made")
+        return self._request_change(self.admin.create_topic, "a topic is made")
 
     def delete_topic(self) -> bool:
         name = self._other_topic()
         if name is None:
             return False
-        return self._ask(lambda: self.admin.delete_topic(name), f"{name} is deleted")
+        return self._request_change(lambda: self.admin.delete_topic(name), f"{name} is deleted")
 
     def grow_topic(self) -> bool:
         name = self._other_topic()
         if name is None:
             return False
-        return self._ask(lambda: self.admin.grow_topic(name), f"{name} gets another partition")
+        return self._request_change(
+            lambda: self.admin.grow_topic(name), f"{name} gets another partition"
+        )
 
 
 KINDS: Final[dict[str, Callable[[Faults], bool]]] = {

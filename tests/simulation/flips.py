@@ -45,7 +45,7 @@ def place_in_batch(random: Random, data: bytes) -> int | None:
     batches = batches_in(data)
     if not batches:
         return None
-    return random.choice(_watched(*random.choice(batches)))
+    return random.choice(_covered_positions(*random.choice(batches)))
 
 
 def place_in_header(random: Random, data: bytes, offsets: range) -> int | None:
@@ -69,11 +69,11 @@ def lower_offsets(index: bytes) -> list[tuple[int, int]]:
     ]
 
 
-def _watched(start: int, end: int) -> list[int]:
+def _covered_positions(start: int, end: int) -> list[int]:
     return [*range(start + _LENGTH_AT, start + LOG_OVERHEAD), *range(start + _MAGIC_AT, end)]
 
 
-def damaged(random: Random, data: bytes) -> bytes | None:
+def with_flipped_bit(random: Random, data: bytes) -> bytes | None:
     """`data` with one bit of a batch flipped; None without a batch."""
     position = place_in_batch(random, data)
     if position is None:

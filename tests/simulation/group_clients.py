@@ -28,28 +28,28 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 _NONE: Final = int(ErrorCode.NONE)
-_NOBODY: Final = -1
+_NO_GENERATION: Final = -1
 SESSION_TIMEOUT_MS: Final = 2000
 _REBALANCE_TIMEOUT_MS: Final = 1000
 LEAVE_EPOCH: Final = -1
-ENDS_THE_MEMBER: Final = (
+FATAL_HEARTBEAT_ERRORS: Final = (
     ErrorCode.FENCED_MEMBER_EPOCH,
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.GROUP_ID_NOT_FOUND,  # the coordinator's log lost everything
 )
 """Heartbeat errors (KIP-848, KIP-932) after which the member joins under another id."""
-_STALE_COMMITS: Final = 0.4
+_STALE_COMMIT_PROBABILITY: Final = 0.4
 """The probability that a joined member sends a stale commit."""
-_RESTARTS: Final = 0.2
+_RESTART_PROBABILITY: Final = 0.2
 """The probability that a static member comes back as another process."""
-_HESITATES: Final = 0.15
+_SLOW_ASSIGNMENT_PROBABILITY: Final = 0.15
 """The probability that a group's leader delays the assignment."""
-_DELETIONS: Final = 0.25
+_DELETION_PROBABILITY: Final = 0.25
 """The probability that an offset is deleted after its commit."""
 _RETENTION_MS: Final = 2000
 _RETENTION_VERSION: Final = 4
 """The version of OffsetCommit that has a retention time."""
-_CLOCKS_APART_US: Final = SECOND_US
+_CLOCK_DIFFERENCE_MAX_US: Final = SECOND_US
 
 
 class GroupClient(Client):
@@ -75,7 +75,7 @@ class GroupClient(Client):
         self.partitions = partitions
         self.instance_id = instance_id
         self.history = history
-        self.generation = _NOBODY
+        self.generation = _NO_GENERATION
         self.member_id = ""
         self._coordinator: int | None = None
         self.spawn(self.run())
@@ -88,7 +88,7 @@ class GroupClient(Client):
         """The name of the offset that the group commits for a partition."""
         return f"{self.group}/{partition}"
 
-    async def ask(self, request: Any, version: int) -> Any:
+    async def send_to_coordinator(self, request: Any, version: int) -> Any:
         """Send a request to the group's coordinator, which is kept until `lose_coordinator`."""
         if self._coordinator is None:
             self._coordinator = await self.coordinator(self.group)
@@ -106,10 +106,10 @@ class GroupClient(Client):
 
     def answer(self) -> Answer:
         """The present time as the coordinator's answer, for the history."""
-        return self.history.answer(self.answered_by, GROUP_METADATA_TOPIC, 0)
+        return self.history.answer(self.coordinator_id, GROUP_METADATA_TOPIC, 0)
 
     @property
-    def answered_by(self) -> int:
+    def coordinator_id(self) -> int:
         """The coordinator, -1 if none is known."""
         return -1 if self._coordinator is None else self._coordinator
 
@@ -129,23 +129,23 @@ class GroupClient(Client):
             retention_time_ms=self.retention_ms,
             topics=[topic],
         )
-        response = await self.ask(request, self.version)
+        response = await self.send_to_coordinator(request, self.version)
         return ErrorCode(response.topics[0].partitions[0].error_code)
 
     async def fetch(self, partition: int = 0) -> int:
         """The committed offset, -1 for none."""
         topic = offset_fetch.OffsetFetchRequestTopic(name=self.topic, partition_indexes=[partition])
         request = offset_fetch.OffsetFetchRequest(group_id=self.group, topics=[topic])
-        response = await self.ask(request, 7)
+        response = await self.send_to_coordinator(request, 7)
         if response.error_code != _NONE or response.topics[0].partitions[0].error_code != _NONE:
             raise Refused("no offsets")
         return int(response.topics[0].partitions[0].committed_offset)
 
-    async def take_over(self, partition: int, known: tuple[Answer, int]) -> int:
+    async def fetch_initial_offset(self, partition: int, known: tuple[Answer, int]) -> int:
         """The committed offset of a newly assigned partition: at least the known one."""
         found = await self.fetch(partition)
         if found < known[1]:
-            if not self.leads(self.answered_by, GROUP_METADATA_TOPIC):
+            if not self.leads(self.coordinator_id, GROUP_METADATA_TOPIC):
                 raise Refused("a coordinator that was replaced, and has not heard of it")
             self.history.went_back(self.name_of(partition), known, found)
         return found
@@ -167,7 +167,7 @@ class Committer(GroupClient):
         self.is_done = True
 
 
-class Forgetter(GroupClient):
+class ExpiringCommitter(GroupClient):
     """A group without members whose offsets expire soon: it finds the offset that it committed
     last, or none, and never none before the expiry.
 
@@ -194,10 +194,10 @@ class Forgetter(GroupClient):
             try:
                 if not self.is_stopping and found >= 0:
                     await self._commit_next()
-                    if self.world.random.random() < _DELETIONS:
+                    if self.world.random.random() < _DELETION_PROBABILITY:
                         await self._delete()
                 await self.pause(50, 2 * _RETENTION_MS)
-                found = await self._look()
+                found = await self._fetch_and_check()
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
                 await self.pause(50, 200)
@@ -207,7 +207,7 @@ class Forgetter(GroupClient):
         self._offset += 1
         self._deleted = None
         now_us = self.world.events.now_us
-        code = await self.commit_as("", _NOBODY, self._offset, 0)
+        code = await self.commit_as("", _NO_GENERATION, self._offset, 0)
         if code is not ErrorCode.NONE:
             raise Refused(code.name)
         self._known = self.answer(), self._offset
@@ -218,33 +218,33 @@ class Forgetter(GroupClient):
         self._known = None  # even without a response
         if self.world.random.random() < 0.5:
             of_group = delete_groups.DeleteGroupsRequest(groups_names=[self.group])
-            code = (await self.ask(of_group, 2)).results[0].error_code
+            code = (await self.send_to_coordinator(of_group, 2)).results[0].error_code
         else:
             row = offset_delete.OffsetDeleteRequestPartition(partition_index=0)
             topic = offset_delete.OffsetDeleteRequestTopic(name=self.topic, partitions=[row])
             of_offset = offset_delete.OffsetDeleteRequest(group_id=self.group, topics=[topic])
-            response = await self.ask(of_offset, 0)
+            response = await self.send_to_coordinator(of_offset, 0)
             code = response.error_code or response.topics[0].partitions[0].error_code
         if code != _NONE:
             raise Refused(ErrorCode(code).name)
         self._deleted = self.answer()
         self.world.counts["offsets that were deleted"] += 1
 
-    async def _look(self) -> int:
+    async def _fetch_and_check(self) -> int:
         """The offset that the group has now, -1 for none."""
         found, known, deleted = await self.fetch(), self._known, self._deleted
         is_back = deleted is not None and found >= 0
         if known is None and not is_back:
             return found
-        if not self.leads(self.answered_by, GROUP_METADATA_TOPIC):
+        if not self.leads(self.coordinator_id, GROUP_METADATA_TOPIC):
             raise Refused("a coordinator that was replaced, and has not heard of it")
         if known is None:
             assert deleted is not None, "nothing is known"
-            what = f"{self.group} had its offset deleted, and found {found}"
-            self.history.object_to_group(deleted, what)
+            message = f"{self.group} had its offset deleted, and found {found}"
+            self.history.object_to_group(deleted, message)
             return found
         age_us = self.world.events.now_us - self._asked_us
-        is_young = age_us < _RETENTION_MS * MS_US - _CLOCKS_APART_US
+        is_young = age_us < _RETENTION_MS * MS_US - _CLOCK_DIFFERENCE_MAX_US
         if (
             0 <= found < known[1]
             or found > self._offset
@@ -279,9 +279,9 @@ class Member(GroupClient):
                     self.history.owns(self.answer(), name, self.generation, owner)
                 if former:
                     await self._commit_stale(former, self.generation, mine)
-                elif self.world.random.random() < _STALE_COMMITS:
-                    await self._commit_stale(*self._stale(), mine)
-                await self._take_part(known)
+                elif self.world.random.random() < _STALE_COMMIT_PROBABILITY:
+                    await self._commit_stale(*self._stale_identity(), mine)
+                await self._run_generation(known)
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
                 await self.pause(50, 200)
@@ -290,13 +290,13 @@ class Member(GroupClient):
     def _restart(self) -> str:
         """The former id of a static member that comes back, '' if it does not."""
         former = self.member_id
-        if not (self.instance_id and former and self.world.random.random() < _RESTARTS):
+        if not (self.instance_id and former and self.world.random.random() < _RESTART_PROBABILITY):
             return ""
         self.world.counts["static members restarted"] += 1
         self.member_id = ""
         return former
 
-    def _stale(self) -> tuple[str, int]:
+    def _stale_identity(self) -> tuple[str, int]:
         if self.world.random.random() < 0.5 and not self.instance_id:
             return "nobody", self.generation
         return self.member_id, self.generation - 1
@@ -311,16 +311,16 @@ class Member(GroupClient):
             name = self.name_of(partition)
             self.history.stale_commit(known, name, generation, member_id)
 
-    async def _take_part(self, known: dict[int, tuple[Answer, int]]) -> None:
+    async def _run_generation(self, known: dict[int, tuple[Answer, int]]) -> None:
         """Commit and send heartbeats until the generation is over (Refused)."""
-        found = {p: await self.take_over(p, last) for p, last in known.items()}
+        found = {p: await self.fetch_initial_offset(p, last) for p, last in known.items()}
         while not self.is_stopping:
             if found:
                 partition = self.world.random.choice(list(found))
                 found[partition] += 1
                 await self.commit(found[partition], partition)
             else:
-                await self._beat()
+                await self._heartbeat()
             await self.pause(50, 300)
 
     async def _join(self) -> list[int]:
@@ -335,15 +335,15 @@ class Member(GroupClient):
             protocol_type="simulation",
             protocols=[protocol],
         )
-        joined = await self.ask(request, 5)
+        joined = await self.send_to_coordinator(request, 5)
         self._check(joined.error_code, joined.member_id)
         self.member_id, self.generation = joined.member_id, joined.generation_id
         assignments = []
         if joined.leader == self.member_id:
             assignments = self._assign(row.member_id for row in joined.members)
-            if self.world.random.random() < _HESITATES:
+            if self.world.random.random() < _SLOW_ASSIGNMENT_PROBABILITY:
                 await self.pause(100, 900)
-        synced = await self.ask(
+        synced = await self.send_to_coordinator(
             sync_group.SyncGroupRequest(
                 group_id=self.group,
                 generation_id=self.generation,
@@ -366,14 +366,14 @@ class Member(GroupClient):
             for i, name in enumerate(names)
         ]
 
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         request = heartbeat.HeartbeatRequest(
             group_id=self.group,
             generation_id=self.generation,
             member_id=self.member_id,
             group_instance_id=self.instance_id,
         )
-        self._check((await self.ask(request, 3)).error_code)
+        self._check((await self.send_to_coordinator(request, 3)).error_code)
 
     def _check(self, code: int, member_id: str = "") -> None:
         if code == ErrorCode.MEMBER_ID_REQUIRED:

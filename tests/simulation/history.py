@@ -21,7 +21,7 @@ from tests.simulation.world import World
 
 if TYPE_CHECKING:
     from tests.harness.faults.share_anomalies import Delivery
-    from tests.simulation.transactional_clients import Deed
+    from tests.simulation.transactional_clients import TransactionRecord
 
 
 LEDGER: Final = "ledger"
@@ -29,7 +29,7 @@ LEDGER: Final = "ledger"
 COPIES: Final = "copies"
 """The topic that consume-transform-produce writes to."""
 
-_UNDER_WAY_US: Final = SECOND_US
+_IN_FLIGHT_US: Final = SECOND_US
 """The time for which a response of before a loss may have been in flight."""
 
 
@@ -51,7 +51,7 @@ class Loss(NamedTuple):
 
     def replaced(self, answer: Answer) -> bool:
         """Whether the response may describe the log before the loss."""
-        return answer.epoch < self.epoch or answer.at_us <= self.at_us + _UNDER_WAY_US
+        return answer.epoch < self.epoch or answer.at_us <= self.at_us + _IN_FLIGHT_US
 
     def excuses(self, offset: int, answer: Answer) -> bool:
         """Whether a response about this offset (-1: not known) may be outdated."""
@@ -75,7 +75,7 @@ class SimHistory:
         self.losses: dict[TopicPartition, list[Loss]] = {}
         # The offsets up to which the deletion of records was requested.
         self.trimmed_to: dict[TopicPartition, int] = {}
-        self.transactions: dict[int, Deed] = {}
+        self.transactions: dict[int, TransactionRecord] = {}
         self.ledger: dict[TopicPartition, list[int]] = {}
         self.ledger_seen: dict[TopicPartition, list[int]] = {}
         self.ledger_offsets: dict[str, int] = {}
@@ -88,12 +88,12 @@ class SimHistory:
         self.on_polled: Callable[[TopicPartition, int], None] = lambda *_: None
         self.epoch_led: Callable[[int, TopicPartition], int] = lambda *_: -1
         # Whether a group was removed, once or more.
-        self.has_ended: Callable[[str], bool] = lambda _: False
+        self.was_group_removed: Callable[[str], bool] = lambda _: False
         self._sends: dict[str, list[tuple[Answer, Send]]] = {}
         self._polls: dict[str, list[tuple[Answer, Poll]]] = {}
         self._commits: dict[str, list[tuple[Answer, int]]] = {}
         self._owners: dict[tuple[str, int], tuple[str, Answer]] = {}
-        self._anew: dict[TopicPartition, set[int]] = {}
+        self._sent_again: dict[TopicPartition, set[int]] = {}
         self._objections: list[tuple[TopicPartition, Answer, str]] = []
         self._world = world
 
@@ -136,11 +136,11 @@ class SimHistory:
         if found:
             self.on_polled(TopicPartition(topic, partition), found[-1][0])
 
-    def fetched(self, broker_id: int, at: TopicPartition, epoch: int, asked_us: int) -> None:
+    def fetched(self, broker_id: int, at: TopicPartition, epoch: int, requested_us: int) -> None:
         """Record that a broker answered a fetch that carried this leader epoch."""
         now_us = self._world.events.now_us
-        earliest, latest = self.fenced_fetches.get((broker_id, at, epoch), (now_us, asked_us))
-        self.fenced_fetches[broker_id, at, epoch] = earliest, max(latest, asked_us)
+        earliest, latest = self.fenced_fetches.get((broker_id, at, epoch), (now_us, requested_us))
+        self.fenced_fetches[broker_id, at, epoch] = earliest, max(latest, requested_us)
 
     def committed(self, answer: Answer, group: str, offset: int) -> None:
         self._world.counts["offsets committed"] += 1
@@ -185,7 +185,7 @@ class SimHistory:
         """The time until which responses of before the partition's last loss may arrive, -1 without
         a loss."""
         found = self.losses.get(topic_partition)
-        return found[-1].at_us + _UNDER_WAY_US if found else -1
+        return found[-1].at_us + _IN_FLIGHT_US if found else -1
 
     def is_lost(self, topic_partition: TopicPartition, offset: int, answer: Answer) -> bool:
         """Whether the contents of a response about an offset are excused."""
@@ -193,7 +193,7 @@ class SimHistory:
         return any(loss.excuses(offset, answer) for loss in losses)
 
     @property
-    def lost_of_coordinator(self) -> bool:
+    def lost_coordinator_records(self) -> bool:
         """Whether the transaction coordinator's log lost records. A lost transaction is not ended,
         and readers wait (`kafkapy transactions abort` is the remedy)."""
         return self.may_have_lost(TRANSACTION_STATE_TOPIC, 0)
@@ -202,45 +202,46 @@ class SimHistory:
 
     def went_back(self, group: str, known: tuple[Answer, int], found: int) -> None:
         """Record that a member began a generation and found less than the acknowledged offset."""
-        what = f"{group} had committed {known[1]} and found {found}"
-        self.object_to_group(known[0], what)
+        message = f"{group} had committed {known[1]} and found {found}"
+        self.object_to_group(known[0], message)
 
     def owns(self, answer: Answer, group: str, generation: int, member: str) -> None:
         """Record that a partition was assigned to a member of a generation."""
         owner, known = self._owners.setdefault((group, generation), (member, answer))
-        if owner != member and self.has_ended(group.partition("/")[0]):
+        if owner != member and self.was_group_removed(group.partition("/")[0]):
             self._owners[group, generation] = member, answer  # its generations restarted
         elif owner != member:
-            what = f"{group} has two owners in generation {generation}: {owner} and {member}"
-            self.object_to_group(known, what)
+            message = f"{group} has two owners in generation {generation}: {owner} and {member}"
+            self.object_to_group(known, message)
 
-    def object_to_group(self, known: Answer, what: str) -> None:
+    def object_to_group(self, known: Answer, message: str) -> None:
         """Record that the coordinator contradicted `known`, one of its earlier responses."""
-        self._object(GROUP_METADATA_TOPIC, 0, known, what)
+        self._object(GROUP_METADATA_TOPIC, 0, known, message)
 
     def stale_commit(self, known: Answer, group: str, generation: int, member_id: str) -> None:
         """Record that a commit was accepted from a process that is not a member of the generation.
         `known` is the response that shows that."""
-        what = f"{group} took a commit of {member_id} of generation {generation}, which was over"
-        self.object_to_group(known, what)
+        message = f"{group} took a commit of {member_id} of generation {generation}, which was over"
+        self.object_to_group(known, message)
 
     def out_of_order(
-        self, topic: str, partition: int, known: Answer, anew: Iterable[int] = ()
+        self, topic: str, partition: int, known: Answer, sent_again: Iterable[int] = ()
     ) -> None:
         """Record a sequence gap in the response to a producer with one batch in flight. `known` is
-        the last response before. The producer sends the values `anew` under another producer id."""
+        the last response before. The producer sends the values `sent_again` under another producer
+        id."""
         at = TopicPartition(topic, partition)
-        self._anew.setdefault(at, set()).update(anew)
-        what = "an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
-        self._object(topic, partition, known, what)
+        self._sent_again.setdefault(at, set()).update(sent_again)
+        message = "an idempotent producer was told OUT_OF_ORDER_SEQUENCE_NUMBER"
+        self._object(topic, partition, known, message)
 
     def out_of_range(self, topic: str, partition: int, offset: int, known: Answer) -> None:
         """Record that a reader's last position no longer exists."""
         self._object(topic, partition, known, f"offset {offset} was read, and is gone")
 
-    def _object(self, topic: str, partition: int, known: Answer, what: str) -> None:
-        self._world.trace.note("client", f"{topic}-{partition}: {what}")
-        self._objections.append((TopicPartition(topic, partition), known, what))
+    def _object(self, topic: str, partition: int, known: Answer, message: str) -> None:
+        self._world.trace.note("client", f"{topic}-{partition}: {message}")
+        self._objections.append((TopicPartition(topic, partition), known, message))
 
     # the end
 
@@ -251,8 +252,8 @@ class SimHistory:
         checkers record the loss only then.
         """
         return [
-            f"{at}: {what}"
-            for at, known, what in self._objections
+            f"{at}: {message}"
+            for at, known, message in self._objections
             if not any(loss.replaced(known) for loss in self.losses.get(at, ()))
         ]
 
@@ -269,7 +270,7 @@ class SimHistory:
                 history.sends.append(send._replace(outcome=Outcome.UNKNOWN, offset=-1))
             else:
                 history.sends.append(send)
-        last = self._last_of_anew(topic)
+        last = self._last_sent_again(topic)
         for answer, poll in self._polls.get(topic, ()):
             at = TopicPartition(topic, poll.partition)
             if at not in self.losses:
@@ -285,14 +286,14 @@ class SimHistory:
                 history.polls.append(Poll(*consumer, *run_of(kept)))
         return history
 
-    def _last_of_anew(self, topic: str) -> dict[tuple[TopicPartition, int], int]:
+    def _last_sent_again(self, topic: str) -> dict[tuple[TopicPartition, int], int]:
         """The last offset at which each value that was sent again was read and is not lost."""
         found: dict[tuple[TopicPartition, int], int] = {}
         for answer, poll in self._polls.get(topic, ()):
             at = TopicPartition(topic, poll.partition)
-            anew = self._anew.get(at, ())
+            sent_again = self._sent_again.get(at, ())
             for offset, value in zip(poll.offsets, poll.values, strict=True):
-                if value in anew and not self.is_lost(at, offset, answer):
+                if value in sent_again and not self.is_lost(at, offset, answer):
                     found[at, value] = max(offset, found.get((at, value), -1))
         return found
 

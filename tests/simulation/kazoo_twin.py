@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.simulation.process import SimProcess
 
 
-class KazooTwin:
+class SimKazooClient:
     """A client of `ensemble` in the process that creates it."""
 
     def __init__(self, ensemble: Ensemble, hosts: str, timeout: float, **_: Any) -> None:
@@ -57,7 +57,7 @@ class KazooTwin:
         self._stopped = True
         link, self._link = self._link, None
         if link is not None:
-            link.say_goodbye()
+            link.close_session()
         self.client_state = KeeperState.CLOSED
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class KazooTwin:
         wait_ms = self._process.network.random.randrange(10, 300)
         self._process.call_later(wait_ms / 1000, self._connect)
 
-    def fired(self, event: bytes) -> None:
+    def watch_event_received(self, event: bytes) -> None:
         self._connection._read_watch_event(event, 0)
 
 
@@ -104,7 +104,7 @@ class _ClientLink:
 
     def __init__(
         self,
-        client: KazooTwin,
+        client: SimKazooClient,
         process: SimProcess,
         ensemble: Ensemble,
         session_id: int,
@@ -116,10 +116,10 @@ class _ClientLink:
         self._process = process
         self._ensemble = ensemble
         self._timeout_s = timeout_s
-        self._there = Pipe(network, process.host, HOST)
-        self._back = Pipe(network, HOST, process.host)
+        self._to_server = Pipe(network, process.host, HOST)
+        self._to_client = Pipe(network, HOST, process.host)
         self._server_link = Link(
-            self._back,
+            self._to_client,
             lambda event: self._post(self._event, event),
             lambda: self._post(self.drop),
         )
@@ -127,7 +127,7 @@ class _ClientLink:
         self._next = 0
         self._is_dropped = False
         self._silence = process.call_later(timeout_s, self.drop)
-        self._there.send(lambda: self._opened(session_id))
+        self._to_server.send(lambda: self._opened(session_id))
 
     def request(self, record: Any, answer: Any) -> None:
         number = self._next
@@ -137,12 +137,12 @@ class _ClientLink:
         def answered(value: Any, error: Exception | None, zxid: int) -> None:
             self._post(self._answered, number, value, error, zxid)
 
-        self._there.send(lambda: self._ensemble.request(self._server_link, record, answered))
+        self._to_server.send(lambda: self._ensemble.request(self._server_link, record, answered))
 
-    def say_goodbye(self) -> None:
+    def close_session(self) -> None:
         if self.is_connected:
             session_id = self._client.client_id[0]
-            self._there.send(lambda: self._ensemble.expire(session_id, "closed"))
+            self._to_server.send(lambda: self._ensemble.expire(session_id, "closed"))
         self._end()
 
     def drop(self) -> None:
@@ -151,9 +151,9 @@ class _ClientLink:
             return
         self._end()
         link = self._server_link
-        self._there.drop()
+        self._to_server.drop()
         closing = Pipe(self._process.network, self._process.host, HOST)
-        closing.send(lambda: self._ensemble.closed(link))
+        closing.send(lambda: self._ensemble.connection_closed(link))
         lost, self._in_flight = self._in_flight, {}
         self._client.disconnected(self)
         for answer in lost.values():
@@ -171,15 +171,15 @@ class _ClientLink:
         if ensemble.is_down:
             return
         found = ensemble.open(self._server_link, session_id, int(self._timeout_s * 1e6))
-        self._back.send(lambda: self._post(self._accepted, found))
+        self._to_client.send(lambda: self._post(self._accepted, found))
 
     def _pinged(self) -> None:
         session = self._server_link.session
         if not self._ensemble.is_down and session is not None and (
             session.link is self._server_link
         ):  # fmt: skip
-            self._ensemble.heard(session)
-            self._back.send(lambda: self._post(self._heard))
+            self._ensemble.restart_timeout(session)
+            self._to_client.send(lambda: self._post(self._restart_timeout))
 
     # at the client, as events of its process
 
@@ -187,7 +187,7 @@ class _ClientLink:
         if not self._process.is_dead:
             self._process.call_soon(callback, *args)
 
-    def _heard(self) -> None:
+    def _restart_timeout(self) -> None:
         self._silence.cancel()
         if not self._is_dropped:
             self._silence = self._process.call_later(self._timeout_s * 2 / 3, self.drop)
@@ -196,20 +196,20 @@ class _ClientLink:
         if self._is_dropped:
             return
         self.is_connected = session_id != 0
-        self._heard()
+        self._restart_timeout()
         self._client.connected(self, session_id)
         self._ping()
 
     def _ping(self) -> None:
         if self.is_connected:
-            self._there.send(self._pinged)
+            self._to_server.send(self._pinged)
             self._process.call_later(self._timeout_s / 3, self._ping)
 
     def _answered(self, number: int, value: Any, error: Exception | None, zxid: int) -> None:
         answer = self._in_flight.pop(number, None)
         if answer is None:
             return
-        self._heard()
+        self._restart_timeout()
         self._client.last_zxid = max(self._client.last_zxid, zxid)
         if error is None:
             answer.set(value)
@@ -218,5 +218,5 @@ class _ClientLink:
 
     def _event(self, event: bytes) -> None:
         if not self._is_dropped:
-            self._heard()
-            self._client.fired(event)
+            self._restart_timeout()
+            self._client.watch_event_received(event)

@@ -40,14 +40,14 @@ def _has_marker(data: bytes) -> bool:
 
 class KillPoint(NamedTuple):
     """A step: just before a change of a `path`, just after matching bytes were `written` there, or
-    just after a request was `sent` or `received`. `comes_in(plan)` is true if a plan reaches it.
+    just after a request was `sent` or `received`. `applies_to(plan)` is true if a plan reaches it.
     `follows` is the fault that leads a broker to it, for a step that is too rare by itself."""
 
     path: str = ""
     written: Callable[[bytes], bool] | None = None
     sent: ApiKey | None = None
     received: ApiKey | None = None
-    comes_in: Callable[[Plan], bool] = lambda plan: True
+    applies_to: Callable[[Plan], bool] = lambda plan: True
     follows: str = ""
 
 
@@ -75,35 +75,35 @@ KILL_POINTS: Final[dict[str, KillPoint]] = {
     "a checkpoint is half written": KillPoint(r"offset-checkpoint\.tmp$"),
     "leader epochs are half written": KillPoint(r"leader-epoch-checkpoint\.tmp$"),
     "a decision is written": KillPoint(
-        r"/__transaction_state-\d+/\d+\.log$", comes_in=_has_transactions
+        r"/__transaction_state-\d+/\d+\.log$", applies_to=_has_transactions
     ),
     "a group's record is written": KillPoint(r"/__consumer_offsets-\d+/\d+\.log$"),
     "a record is written": KillPoint(r"/orders-\d+/\d+\.log$"),
     "a segment begins": KillPoint(r"\.(index|timeindex)$"),
     "producers are saved": KillPoint(r"\.snapshot(\.tmp)?$"),
-    "aborted transactions are noted": KillPoint(r"\.txnindex$", comes_in=_has_transactions),
-    "a segment is compacted": KillPoint(r"\.cleaned$", comes_in=_compacts),
-    "a compacted segment replaces others": KillPoint(r"\.swap$", comes_in=_compacts),
-    "a segment is deleted": KillPoint(r"\.deleted$", comes_in=_deletes_segments),
+    "aborted transactions are noted": KillPoint(r"\.txnindex$", applies_to=_has_transactions),
+    "a segment is compacted": KillPoint(r"\.cleaned$", applies_to=_compacts),
+    "a compacted segment replaces others": KillPoint(r"\.swap$", applies_to=_compacts),
+    "a segment is deleted": KillPoint(r"\.deleted$", applies_to=_deletes_segments),
     "a log is deleted": KillPoint(
-        r"-delete(/|$)", comes_in=_deletes_topics, follows="delete topic"
+        r"-delete(/|$)", applies_to=_deletes_topics, follows="delete topic"
     ),
     "a log is copied to another directory": KillPoint(
-        r"-future(/|$)", comes_in=_moves, follows="move to another directory"
+        r"-future(/|$)", applies_to=_moves, follows="move to another directory"
     ),
     "a new log gets its topic id": KillPoint(r"partition\.metadata(\.tmp)?$"),
     "PREPARE_COMMIT was written": KillPoint(
-        r"/__transaction_state-\d+/\d+\.log$", _decides_commit, comes_in=_has_transactions
+        r"/__transaction_state-\d+/\d+\.log$", _decides_commit, applies_to=_has_transactions
     ),
     "a marker was written": KillPoint(
-        r"/(ledger|copies)-\d+/\d+\.log$", _has_marker, comes_in=_has_transactions
+        r"/(ledger|copies)-\d+/\d+\.log$", _has_marker, applies_to=_has_transactions
     ),
-    "markers were sent": KillPoint(sent=ApiKey.WRITE_TXN_MARKERS, comes_in=_has_transactions),
+    "markers were sent": KillPoint(sent=ApiKey.WRITE_TXN_MARKERS, applies_to=_has_transactions),
     "AlterPartition was sent": KillPoint(sent=ApiKey.ALTER_PARTITION),
     "LeaderAndIsr was sent": KillPoint(sent=ApiKey.LEADER_AND_ISR),
     "LeaderAndIsr was received": KillPoint(received=ApiKey.LEADER_AND_ISR),
     "StopReplica was received": KillPoint(
-        received=ApiKey.STOP_REPLICA, comes_in=_deletes_topics, follows="delete topic"
+        received=ApiKey.STOP_REPLICA, applies_to=_deletes_topics, follows="delete topic"
     ),
 }
 
@@ -111,15 +111,15 @@ KILL_POINTS: Final[dict[str, KillPoint]] = {
 def kill_at(node: Node, point: str, passes: int, on_kill: Callable[[], None]) -> None:
     """Call `on_kill`, which ends the node's process, when the node passes this point for the
     `passes`th time (from 1)."""
-    process, chosen = node.process, KILL_POINTS[point]
+    process, kill_point = node.process, KILL_POINTS[point]
     assert process is not None
-    pattern = re.compile(chosen.path)
-    left = passes
+    pattern = re.compile(kill_point.path)
+    passes_left = passes
 
-    def passed() -> None:
-        nonlocal left
-        left -= 1
-        if left == 0:
+    def pass_point() -> None:
+        nonlocal passes_left
+        passes_left -= 1
+        if passes_left == 0:
             on_kill()
             raise Killed
 
@@ -128,24 +128,29 @@ def kill_at(node: Node, point: str, passes: int, on_kill: Callable[[], None]) ->
             if asyncio._get_running_loop() is process:
                 raise Killed
             disarm(node)
-        elif chosen.path and chosen.written is None and pattern.search(path):
-            passed()
+        elif kill_point.path and kill_point.written is None and pattern.search(path):
+            pass_point()
 
     def after(path: str, buffers: Sequence[Buffer]) -> None:
-        is_so = chosen.written
-        if is_so and node.process is process and pattern.search(path) and is_so(b"".join(buffers)):
-            passed()
+        matches = kill_point.written
+        if (
+            matches
+            and node.process is process
+            and pattern.search(path)
+            and matches(b"".join(buffers))
+        ):
+            pass_point()
 
     def on_request(wanted: ApiKey) -> Callable[[int], None]:
-        return lambda api: passed() if api == wanted and left else None
+        return lambda api: pass_point() if api == wanted and passes_left else None
 
     disarm(node)
     node.faulty_disk.before_change = before
     node.faulty_disk.after_write = after
-    if chosen.sent is not None:
-        process.on_sent = on_request(chosen.sent)
-    if chosen.received is not None:
-        process.on_received = on_request(chosen.received)
+    if kill_point.sent is not None:
+        process.on_sent = on_request(kill_point.sent)
+    if kill_point.received is not None:
+        process.on_received = on_request(kill_point.received)
 
 
 def disarm(node: Node) -> None:

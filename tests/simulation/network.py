@@ -14,15 +14,15 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.simulation.events import MS_US
-from tests.simulation.flips import damaged
+from tests.simulation.flips import with_flipped_bit
 
 if TYPE_CHECKING:
     from tests.simulation.events import Events
     from tests.simulation.process import SimProcess
     from tests.simulation.trace import Trace
 
-_SLOW_IN: Final = 50  # one message in this many takes long
-_BYTES_AT_ONCE: Final = 4096
+_SLOW_ONE_IN: Final = 50  # one message in this many takes long
+_PART_BYTES_MAX: Final = 4096
 
 
 class Pipe:
@@ -48,9 +48,9 @@ class Pipe:
         self._items.append((due_us, deliver))
         self._arm()
 
-    def forget_unsent(self) -> None:
+    def drop_unsent(self) -> None:
         """Give up as the sender: data held back by a cut link was never sent."""
-        if (self.source, self.target) in self._network.cut:
+        if (self.source, self.target) in self._network.cut_links:
             self._items.clear()
 
     def drop(self) -> None:
@@ -68,15 +68,15 @@ class Pipe:
         if not self._items:
             return
         network = self._network
-        if (self.source, self.target) in network.cut:
-            network.waiting.setdefault((self.source, self.target), []).append(self)
+        if (self.source, self.target) in network.cut_links:
+            network.waiting_pipes.setdefault((self.source, self.target), []).append(self)
             self._is_armed = True
             return
         _, deliver = self._items.popleft()
         deliver()
         self._arm()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Continue after the link has healed."""
         self._is_armed = False
         self._arm()
@@ -89,14 +89,14 @@ class Network:
         self.events = events
         self.random = random
         self.trace = trace
-        self.cut: dict[tuple[str, str], None] = {}
-        self.waiting: dict[tuple[str, str], list[Pipe]] = {}
+        self.cut_links: dict[tuple[str, str], None] = {}
+        self.waiting_pipes: dict[tuple[str, str], list[Pipe]] = {}
         self.slow_us: dict[tuple[str, str], int] = {}
         self.reset_one_in = 0  # writes, 0 for never
         self.resets = 0
         self.flip_one_in = 0  # writes, 0 for never: flips a bit of a batch
         self.flips: Counter[str] = Counter()  # by source
-        self.late_us: dict[str, int] = {}
+        self.late_data_us: dict[str, int] = {}
         """The time at which a host last read data of a connection that the sender had closed."""
         self.powered_off: dict[str, None] = {}
         self._listeners: dict[tuple[str, int], tuple[SimProcess, SimSocket]] = {}
@@ -105,21 +105,21 @@ class Network:
     def delay_us(self, pipe: Pipe) -> int:
         chance = self.random.random()
         delay_us = 150 + int(chance * 600)
-        if int(chance * 1_000_000) % _SLOW_IN == 0:
+        if int(chance * 1_000_000) % _SLOW_ONE_IN == 0:
             delay_us += int(chance * 60 * MS_US)
         return delay_us + self.slow_us.get((pipe.source, pipe.target), 0)
 
     def cut_link(self, source: str, target: str) -> None:
-        self.cut[source, target] = None
+        self.cut_links[source, target] = None
 
     def heal_link(self, source: str, target: str) -> None:
-        self.cut.pop((source, target), None)
-        for pipe in self.waiting.pop((source, target), ()):
-            pipe.go_on()
+        self.cut_links.pop((source, target), None)
+        for pipe in self.waiting_pipes.pop((source, target), ()):
+            pipe.resume()
 
     def heal(self) -> None:
         """Heal all links and make them fast."""
-        for source, target in list(self.cut):
+        for source, target in list(self.cut_links):
             self.heal_link(source, target)
         self.slow_us.clear()
         self.reset_one_in = self.flip_one_in = 0
@@ -135,12 +135,12 @@ class Network:
         transport = bound.backlog.popleft()
         return SimAccepted(transport), transport.get_extra_info("peername")
 
-    def process_ended(self, process: SimProcess, says_goodbye: bool) -> None:
+    def process_ended(self, process: SimProcess, closes_connections: bool) -> None:
         """Close a process's open connections as the kernel does, except after a power cut."""
         for address, (owner, _) in list(self._listeners.items()):
             if owner is process:
                 del self._listeners[address]
-        if says_goodbye:
+        if closes_connections:
             self.reset_all(process)
 
     def reset_all(self, process: SimProcess) -> None:
@@ -167,7 +167,7 @@ class Network:
             server, bound = found
             far = SimTransport(self, server, back, (process.host, self._next_port))
             far.peer, near.peer = near, far
-            server.call_soon(bound.take, far)
+            server.call_soon(bound.add_connection, far)
             back.send(accept)
 
         def refuse() -> None:
@@ -184,7 +184,7 @@ class Network:
             if established.done():
                 near.reset_peer()
             else:
-                near.begin(factory)
+                near.create_protocol(factory)
                 established.set_result((near, near.protocol))
 
         near.pipe.send(arrived)
@@ -206,12 +206,12 @@ class SimSocket:
     def listen(self, backlog: int) -> None:
         """Do nothing: `accept` registers the listener."""
 
-    def take(self, transport: SimTransport) -> None:
+    def add_connection(self, transport: SimTransport) -> None:
         """Take a new connection."""
         if self.is_closed:
             transport.abort()
             return
-        transport.arrive()
+        transport.register()
         self.backlog.append(transport)
         if self.on_connection is not None and not self.on_connection.done():
             self.on_connection.set_result(None)
@@ -257,15 +257,15 @@ class SimTransport(asyncio.Transport):
         self._is_reading = True
         self._received: deque[bytes] = deque()
 
-    def begin(self, factory: Callable[[], Any]) -> None:
+    def create_protocol(self, factory: Callable[[], Any]) -> None:
         """Create the protocol once connected, as an event of the process."""
         self.protocol = factory()
-        self.arrive()
+        self.register()
         self.protocol.connection_made(self)
         if self._received:
-            self._process.call_soon(self._take, b"")
+            self._process.call_soon(self._deliver, b"")
 
-    def arrive(self) -> None:
+    def register(self) -> None:
         """Register this end with its process, so that it is closed with it."""
         self._process.transports[self] = None
 
@@ -289,12 +289,12 @@ class SimTransport(asyncio.Transport):
             return
         whole = bytes(data)
         if network.flip_one_in and network.random.randrange(network.flip_one_in) == 0:
-            flipped = damaged(network.random, whole)
+            flipped = with_flipped_bit(network.random, whole)
             network.flips[self.pipe.source] += flipped is not None
             whole = flipped or whole
-        for start in range(0, len(whole), _BYTES_AT_ONCE):
-            part = whole[start : start + _BYTES_AT_ONCE]
-            self.pipe.send(lambda part=part: self._at_peer(part))  # type: ignore[misc]
+        for start in range(0, len(whole), _PART_BYTES_MAX):
+            part = whole[start : start + _PART_BYTES_MAX]
+            self.pipe.send(lambda part=part: self._deliver_to_peer(part))  # type: ignore[misc]
         if self._process.on_sent is not None:
             self._process.on_sent(_api_key(whole))
 
@@ -307,17 +307,17 @@ class SimTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         self._is_reading = True
         if self._received:
-            self._process.call_soon(self._take, b"")
+            self._process.call_soon(self._deliver, b"")
 
     def close(self) -> None:
         """Close this end. The peer first receives all written data: nothing is buffered here."""
         if not self._is_closing:
             self._end(None)
-            self.pipe.send(lambda: self._lost_at_peer(None))
+            self.pipe.send(lambda: self._end_at_peer(None))
 
     def abort(self) -> None:
         if not self._is_closing:
-            self.pipe.forget_unsent()
+            self.pipe.drop_unsent()
             self._end(None)
             self.reset_peer()
 
@@ -326,7 +326,7 @@ class SimTransport(asyncio.Transport):
     def reset_peer(self) -> None:
         """Notify the other end that this one is closed, once the link delivers data."""
         self._is_closing = True
-        self.pipe.send(lambda: self._lost_at_peer(ConnectionResetError("reset by peer")))
+        self.pipe.send(lambda: self._end_at_peer(ConnectionResetError("reset by peer")))
 
     def _break(self) -> None:
         """Break the connection, and lose all data in flight."""
@@ -337,23 +337,21 @@ class SimTransport(asyncio.Transport):
         peer.pipe.drop()
         error = ConnectionResetError("the connection broke")
         self._end(error)
-        self._network.events.after(
-            self._network.delay_us(self.pipe), lambda: peer._post_lost(error)
-        )
+        self._network.events.after(self._network.delay_us(self.pipe), lambda: peer._post_end(error))
 
-    def _at_peer(self, data: bytes) -> None:
+    def _deliver_to_peer(self, data: bytes) -> None:
         peer = self.peer
         assert peer is not None
         process = peer._process
         if process.is_dead:
             return
-        process.call_soon(peer._take, data)
+        process.call_soon(peer._deliver, data)
 
-    def _lost_at_peer(self, error: Exception | None) -> None:
+    def _end_at_peer(self, error: Exception | None) -> None:
         if self.peer is not None:
-            self.peer._post_lost(error)
+            self.peer._post_end(error)
 
-    def _post_lost(self, error: Exception | None) -> None:
+    def _post_end(self, error: Exception | None) -> None:
         if not self._process.is_dead:
             self._process.call_soon(self._end, error)
 
@@ -365,7 +363,7 @@ class SimTransport(asyncio.Transport):
             if self.protocol is not None:
                 self._process.call_soon(self.protocol.connection_lost, error)
 
-    def _take(self, data: bytes) -> None:
+    def _deliver(self, data: bytes) -> None:
         """Pass bytes to the protocol, as an event of the process."""
         if data:
             self._received.append(data)
@@ -374,7 +372,7 @@ class SimTransport(asyncio.Transport):
         while self._received and self._is_reading and not self._is_closing:
             part = self._received.popleft()
             if self.peer is not None and self.peer.is_closing():
-                self._network.late_us[self._process.host] = self._network.events.now_us
+                self._network.late_data_us[self._process.host] = self._network.events.now_us
             self._network.trace.bytes_arrived(self._process.host, part)
             view = memoryview(part)
             while view and not self._is_closing:

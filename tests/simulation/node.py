@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from kafkapy.common.errors import KafkapyError
 from kafkapy.server.broker import Broker
-from kafkapy.server.cluster.metadata_connection import MetadataConnection, over_zookeeper
+from kafkapy.server.cluster.metadata_connection import MetadataConnection, metadata_connection
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.system import Machine
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
@@ -19,7 +19,7 @@ from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.short_filesystem import ShortFileSystem
 from tests.simulation.events import SECOND_US, WALL_EPOCH_MS
-from tests.simulation.kazoo_twin import KazooTwin
+from tests.simulation.kazoo_twin import SimKazooClient
 from tests.simulation.network import SimSocket
 from tests.simulation.process import Killed
 from tests.simulation.sim_filesystem import SimFileSystem
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 PORT: Final = 9092
-_START_AGAIN_US: Final = SECOND_US // 2
+_RESTART_DELAY_US: Final = SECOND_US // 2
 
 BASE_CONFIG: Final = {
     "zookeeper.connect": "zookeeper:2181",
@@ -107,7 +107,7 @@ class WorldRandom:
         return self._random.randbytes(n)
 
 
-class Unhindered:
+class WithoutFaults:
     """Suspends the faults of a node's disk. (A generator-based context manager took 3 % of the time
     of a seed.)"""
 
@@ -118,11 +118,11 @@ class Unhindered:
 
     def __enter__(self) -> None:
         node = self._node
-        self._left, node.short_disk.left = node.short_disk.left, None
+        self._left, node.short_disk.descriptors_left = node.short_disk.descriptors_left, None
         self._flip, node.disk.flip = node.disk.flip, None
 
     def __exit__(self, *_: object) -> None:
-        self._node.short_disk.left, self._node.disk.flip = self._left, self._flip
+        self._node.short_disk.descriptors_left, self._node.disk.flip = self._left, self._flip
 
 
 class Node:
@@ -138,15 +138,15 @@ class Node:
         self.broker: Broker | None = None
         self.is_serving = False
         self.is_stopping = False
-        self.life = 0
+        self.run_number = 0
         self.last_power_cut_us = -1
-        self.on_death: Callable[[Node], None] = lambda node: None
+        self.on_process_end: Callable[[Node], None] = lambda node: None
         self._world = world
         self._config = config
         self.wall_ahead_ms = world.random.randrange(-400, 400)
         self.drift_permille = 0
-        self._lives: list[object] = []
-        self._stale: SimProcess | None = None
+        self._kept_objects: list[object] = []
+        self._powered_off_process: SimProcess | None = None
 
     def elapsed_ms(self) -> int:
         """The time since the simulation began, by this machine's clock."""
@@ -165,21 +165,21 @@ class Node:
         return self.process is not None and self.process.is_paused
 
     @property
-    def built(self) -> Broker | None:
+    def built_broker(self) -> Broker | None:
         """The broker, from the creation of its parts until its process ends."""
         return self.broker if hasattr(self.broker, "controller") else None
 
     @property
     def acting_controller(self) -> Controller | None:
         """This broker's controller while it acts as the cluster's."""
-        built = self.built
-        controller = None if built is None else built.controller.controller
+        broker = self.built_broker
+        controller = None if broker is None else broker.controller.controller
         return controller if controller is not None and controller.is_active else None
 
     def partitions(self) -> list[Partition]:
         """Partitions that this broker hosts now."""
-        built = self.built
-        return [] if built is None else list(built.replicas.all_partitions())
+        broker = self.built_broker
+        return [] if broker is None else list(broker.replicas.all_partitions())
 
     @property
     def log_dirs(self) -> list[str]:
@@ -188,17 +188,17 @@ class Node:
     @property
     def has_failed_disk(self) -> bool:
         """Whether it serves without one of its log directories."""
-        built = self.built
-        return built is not None and bool(built.replicas.log_manager.offline_log_dirs)
+        broker = self.built_broker
+        return broker is not None and bool(broker.replicas.log_manager.offline_log_dirs)
 
     @property
     def is_disk_failing(self) -> bool:
         """Whether changes of one of its directories fail."""
         return 0 < self.faulty_disk.fail_at <= self.faulty_disk.changes
 
-    def unhindered(self) -> Unhindered:
+    def without_faults(self) -> WithoutFaults:
         """Read its disk without the broker's faults, which do not apply to checkers."""
-        return Unhindered(self)
+        return WithoutFaults(self)
 
     # runs
 
@@ -207,12 +207,12 @@ class Node:
         if self.is_up:
             return
         world = self._world
-        self.life += 1
+        self.run_number += 1
         self.faulty_disk.fail_at = 0
         world.network.powered_off.pop(self.host, None)
         self.process = process = world.process(self.host)
         world.trace.note(self.host, "starts")
-        self._spawn(self._live(process))
+        self._spawn(self._run_broker(process))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         process = self.process
@@ -225,7 +225,7 @@ class Node:
         if error is not None and not isinstance(error, Killed):
             self._world.fault(self.host, error, "the broker ended")
 
-    async def _live(self, process: SimProcess) -> None:
+    async def _run_broker(self, process: SimProcess) -> None:
         world = self._world
         properties = BASE_CONFIG | self._config | {
             "broker.id": str(self.broker_id),
@@ -235,7 +235,7 @@ class Node:
         clock = NodeClock(self, world.random.randrange(1, 10**9))
         machine = Machine(clock, WorldRandom(world), self.faulty_disk, _bind, self._connect)
         broker = self.broker = Broker(KafkaConfig(properties), machine)
-        self._lives.append(broker)
+        self._kept_objects.append(broker)
         try:
             await broker.start()
         except (KafkapyError, OSError) as error:
@@ -258,10 +258,10 @@ class Node:
         ensemble = self._world.ensemble
         client = KazooZooKeeper(
             ZooKeeperClientConfig.from_properties(config.properties),
-            lambda *args, **options: KazooTwin(ensemble, *args, **options),
+            lambda *args, **options: SimKazooClient(ensemble, *args, **options),
         )
         await client.connect()
-        return over_zookeeper(client)
+        return metadata_connection(client)
 
     def stop(self) -> None:
         """Send SIGTERM: a controlled shutdown, then a clean end."""
@@ -281,46 +281,46 @@ class Node:
 
     def exit(self) -> None:
         """End the process by itself; it is started again later."""
-        self.end_process(says_goodbye=True)
-        self._world.events.after(_START_AGAIN_US, self.start)
+        self.end_process(closes_connections=True)
+        self._world.events.after(_RESTART_DELAY_US, self.start)
 
     def kill(self) -> None:
         """Kill the process as kill -9 does: written data stays."""
-        self.end_process(says_goodbye=True)
+        self.end_process(closes_connections=True)
 
     def cut_power(self, seed: int) -> None:
         """Cut the power: unsynced data is kept, dropped or torn, and no peer is notified."""
         process = self.process
         if process is not None:
-            self.end_process(says_goodbye=False)
+            self.end_process(closes_connections=False)
             self._world.network.powered_off[self.host] = None
             # Peers with old connections are notified when the machine is back.
-            self._lives.append(process)
-            self._stale = process
+            self._kept_objects.append(process)
+            self._powered_off_process = process
         self.disk.crash(seed)
         self.last_power_cut_us = self._world.events.now_us
 
     def power_on(self) -> None:
         """Boot. The other ends of old connections are notified now."""
         self.start()
-        if self._stale is not None:
-            self._world.network.reset_all(self._stale)
-            self._stale = None
+        if self._powered_off_process is not None:
+            self._world.network.reset_all(self._powered_off_process)
+            self._powered_off_process = None
 
-    def end_process(self, says_goodbye: bool) -> None:
+    def end_process(self, closes_connections: bool) -> None:
         process = self.process
         if process is None:
             return
-        self.on_death(self)
-        self._lives.append(process)
+        self.on_process_end(self)
+        self._kept_objects.append(process)
         self.process = None
         self.broker = None
         self.is_serving = False
         self.is_stopping = False
         process.kill()
-        self._world.network.process_ended(process, says_goodbye)
+        self._world.network.process_ended(process, closes_connections)
         self.disk.process_ended()
-        self.short_disk.left = None  # its descriptors are closed
+        self.short_disk.descriptors_left = None  # its descriptors are closed
 
     def pause(self) -> None:
         if self.process is not None:

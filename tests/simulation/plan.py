@@ -12,7 +12,7 @@ from tests.simulation.events import SECOND_US
 class Plan:
     """The choices of a seed. The weights are the relative probabilities of the faults.
 
-    - `fragile`: the broker whose power may be cut alone.
+    - `power_cut_broker`: the broker whose power may be cut alone.
     - `transactional_ids`: the number of ids that write to the ledger, each used by `rivals` live
       producers.
     - `transforms`: records are copied by consume-transform-produce.
@@ -23,11 +23,11 @@ class Plan:
     - `compacts`: a topic is compacted.
     - `static_members`: the members of the classic group have instance ids.
     - `consumers`: the number of members of the consumer group (KIP-848).
-    - `sharers`: the number of members of the share group (KIP-932).
+    - `share_members`: the number of members of the share group (KIP-932).
     - `pipelines`: a producer has five batches in flight.
     - `retains`: a topic has a short retention.
     - `reads_nearby`: readers prefer the replica in their rack (KIP-392).
-    - `forgets`: a group's offsets expire.
+    - `expires_offsets`: a group's offsets expire.
     - `throttles`: clients have quotas, and replicas and moves between directories are throttled.
     - `drifts`: clocks run at different speeds.
     - `flip_one_in`: a bit of a batch is flipped in one of this many writes to the network.
@@ -39,7 +39,7 @@ class Plan:
     unclean: bool = False
     faults_us: int = 10 * SECOND_US
     fault_every_us: int = SECOND_US
-    fragile: int = 1
+    power_cut_broker: int = 1
     reset_one_in: int = 0
     transactional_ids: int = 0
     rivals: int = 1
@@ -52,19 +52,19 @@ class Plan:
     pipelines: bool = False
     retains: bool = False
     reads_nearby: bool = False
-    forgets: bool = False
+    expires_offsets: bool = False
     throttles: bool = False
     drifts: bool = False
     flip_one_in: int = 0
     caps_transactions: bool = False
-    sharers: int = 0
+    share_members: int = 0
     config: dict[str, str] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
 
     @property
     def has_other_topics(self) -> bool:
         """Whether topics are deleted or grown that no client writes to."""
-        return not self.weights.keys().isdisjoint(_OF_OTHER_TOPICS)
+        return not self.weights.keys().isdisjoint(_OTHER_TOPIC_FAULTS)
 
     @property
     def sets_clocks(self) -> bool:
@@ -74,10 +74,10 @@ class Plan:
     @property
     def trims(self) -> bool:
         """Whether a topic's records are deleted on request."""
-        return not self.weights.keys().isdisjoint(_OF_TRIMMED)
+        return not self.weights.keys().isdisjoint(_TRIMMING_FAULTS)
 
 
-_OF_OTHER_TOPICS = {"delete topic", "grow topic", "deletion halts"}
+_OTHER_TOPIC_FAULTS = {"delete topic", "grow topic", "deletion halts"}
 FAULT_WEIGHTS = {
     "kill": 6,
     "kill controller": 3,
@@ -122,7 +122,7 @@ FAULT_WEIGHTS = {
     "emptied log": 6,
     "misplaced batch": 4,
 }
-COURSES = (
+SEQUENCED_FAULTS = (
     "stranded move",
     "copied tail",
     "joiner expires",
@@ -140,9 +140,9 @@ COURSES = (
     "truncated by wrong bits",
 )
 """Faults of several steps (`courses`). A seed has two of them, with a high weight."""
-_OF_TABLE = {"leaves while cleaned", "lost after cleaning", "hung flush"}
-_OF_TRIMMED = {"delete records", "born within a batch"}
-_OF_A_COURSE = 6
+_TABLE_FAULTS = {"leaves while cleaned", "lost after cleaning", "hung flush"}
+_TRIMMING_FAULTS = {"delete records", "born within a batch"}
+_WEIGHT_RATIO = 6
 """The ratio of the weight of all other faults to that of one course."""
 
 
@@ -160,14 +160,14 @@ def plan_of(random: Random) -> Plan:
         unclean=random.random() < 0.08,
         faults_us=random.randrange(4, 10) * SECOND_US,
         fault_every_us=random.choice((300_000, 600_000, 900_000, 1_500_000)),
-        fragile=random.randrange(1, brokers + 1),
+        power_cut_broker=random.randrange(1, brokers + 1),
         reset_one_in=random.choice((0, 0, 300, 1000)),
     )
     kinds = list(FAULT_WEIGHTS)
     chosen = random.sample(kinds, random.randrange(3, len(kinds) + 1))
     plan.weights = {kind: FAULT_WEIGHTS[kind] for kind in kinds if kind in chosen}
-    often = sum(plan.weights.values()) // _OF_A_COURSE
-    plan.weights |= dict.fromkeys(random.sample(COURSES, 2), often)
+    weight = sum(plan.weights.values()) // _WEIGHT_RATIO
+    plan.weights |= dict.fromkeys(random.sample(SEQUENCED_FAULTS, 2), weight)
     if plan.unclean:
         plan.config["unclean.leader.election.enable"] = "true"
     if random.random() < 0.3:
@@ -184,7 +184,7 @@ def plan_of(random: Random) -> Plan:
     if random.random() < 0.3:
         plan.config["replica.lag.time.max.ms"] = "600"  # ISRs change almost all the time
     _draw_transactions(plan, random)
-    plan.compacts = random.random() < 0.2 or not plan.weights.keys().isdisjoint(_OF_TABLE)
+    plan.compacts = random.random() < 0.2 or not plan.weights.keys().isdisjoint(_TABLE_FAULTS)
     plan.static_members = random.random() < 0.4
     plan.consumers = random.choice((0, 0, 0, 2, 3, 4))
     if plan.consumers > 2:
@@ -194,19 +194,19 @@ def plan_of(random: Random) -> Plan:
     plan.reads_nearby = random.random() < 0.25
     if plan.reads_nearby:
         plan.config["replica.selector.class"] = RACK_AWARE
-    plan.forgets = random.random() < 0.25
-    if plan.forgets:
+    plan.expires_offsets = random.random() < 0.25
+    if plan.expires_offsets:
         plan.config["offsets.retention.check.interval.ms"] = "400"
     plan.throttles = random.random() < 0.25 or "copied tail" in plan.weights
     if plan.throttles:
         plan.config["log.dirs"] = TWO_DIRECTORIES
     plan.drifts = random.random() < 0.25
     plan.flip_one_in = random.choice((0, 0, 0, 40, 150))
-    plan.sharers = random.choice((0, 0, 2, 3))
+    plan.share_members = random.choice((0, 0, 2, 3))
     return plan
 
 
-_IDS_EXPIRE = {
+_ID_EXPIRATION = {
     "transactional.id.expiration.ms": "700",
     "transaction.remove.expired.transaction.cleanup.interval.ms": "400",
 }
@@ -222,4 +222,4 @@ def _draw_transactions(plan: Plan, random: Random) -> None:
     plan.bumps_epochs = random.random() < 0.5
     plan.caps_transactions = not plan.bumps_epochs and random.random() < 0.4
     if plan.verifies and random.random() < 0.25:
-        plan.config |= _IDS_EXPIRE
+        plan.config |= _ID_EXPIRATION

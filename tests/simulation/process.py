@@ -36,7 +36,7 @@ class Killed(BaseException):
 
 
 class SimProcess(asyncio.AbstractEventLoop):
-    """One process on a host. `on_fault(error, what)` is called with uncaught exceptions."""
+    """One process on a host. `on_fault(error, message)` is called with uncaught exceptions."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class SimProcess(asyncio.AbstractEventLoop):
         if self.is_paused:
             self._held.append(handle)
         elif not self.is_dead and not handle._cancelled:
-            self.events.touched[self.host] = None
+            self.events.active_hosts[self.host] = None
             asyncio._set_running_loop(self)
             handle._run()
             asyncio._set_running_loop(None)
@@ -159,17 +159,17 @@ class SimProcess(asyncio.AbstractEventLoop):
         """Run `func` at one moment, as a thread would, and deliver its result at a later one."""
         future = self.create_future()
         most_us = max(self.thread_us, self.flush_us) if _is_flush(func) else self.thread_us
-        heard_us = self.network.random.randrange(1, most_us)
-        done_us = self.network.random.randint(0, heard_us)
+        delivered_us = self.network.random.randrange(1, most_us)
+        done_us = self.network.random.randint(0, delivered_us)
 
         def work() -> None:
             try:
                 result = func(*args)
             except Exception as error:
-                hear = partial(_end, future.set_exception, error)
+                deliver = partial(_end, future.set_exception, error)
             else:
-                hear = partial(_end, future.set_result, result)
-            self.call_later((heard_us - done_us) / 1e6, hear)
+                deliver = partial(_end, future.set_result, result)
+            self.call_later((delivered_us - done_us) / 1e6, deliver)
 
         def _end(end: Callable[[Any], None], outcome: object) -> None:
             if not future.done():
@@ -189,5 +189,5 @@ class SimProcess(asyncio.AbstractEventLoop):
     async def connect_accepted_socket(  # type: ignore[override]
         self, protocol_factory: Callable[[], Any], sock: Any, **_: Any
     ) -> tuple[Any, Any]:
-        sock.transport.begin(protocol_factory)
+        sock.transport.create_protocol(protocol_factory)
         return sock.transport, sock.transport.protocol

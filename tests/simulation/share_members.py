@@ -21,10 +21,10 @@ from kafkapy.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatR
 from kafkapy.record.records import iter_records
 from kafkapy.replication.shares.records_in_flight import AckType
 from kafkapy.server.interbroker.node_client import NodeUnavailable
-from tests.harness.faults.share_anomalies import Delivery, Fate, Place, Verb
+from tests.harness.faults.share_anomalies import Acknowledgement, AckOutcome, Delivery, Place
 from tests.simulation.clients import Refused
 from tests.simulation.cluster import Cluster
-from tests.simulation.group_clients import ENDS_THE_MEMBER, LEAVE_EPOCH, GroupClient
+from tests.simulation.group_clients import FATAL_HEARTBEAT_ERRORS, LEAVE_EPOCH, GroupClient
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -47,11 +47,11 @@ CONFIG: Final = {
 _LOCKED_S: Final = 0.95 * _LOCK_MS / 1000
 """No lock ends sooner: clocks run too fast by 2 % at most."""
 _VERSION: Final = 1
-_ENDS: Final = 0.04
-_HOLDS: Final = 0.05
+_END_PROBABILITY: Final = 0.04
+_HOLD_PROBABILITY: Final = 0.05
 """The probability that records are held for longer than their lock."""
-_RELEASES: Final = 0.15
-_REJECTS: Final = 0.05
+_RELEASE_PROBABILITY: Final = 0.15
+_REJECT_PROBABILITY: Final = 0.05
 
 
 class _Fetch(NamedTuple):
@@ -61,45 +61,45 @@ class _Fetch(NamedTuple):
     epochs: list[int]
 
 
-class Sharing:
-    """State that the members of the group share. `nothing_more()` is true when all is written.
+class ShareGroupProgress:
+    """State that the members of the group share. `is_all_written()` is true when all is written.
 
     One member at a time begins the group (`is_beginning`). An AlterShareGroupOffsets that finds the
     group empty may take effect late, as in Kafka: the records of members that have joined meanwhile
     are delivered again. It has no effect after a later one, because its state epoch is over.
     """
 
-    def __init__(self, nothing_more: Callable[[], bool]) -> None:
+    def __init__(self, is_all_written: Callable[[], bool]) -> None:
         self.is_beginning = False
         self.is_begun = False
         self.is_over = False
-        self.nothing_more = nothing_more
+        self.is_all_written = is_all_written
 
 
 class ShareMember(GroupClient):
     """A member that leaves or dies at times, and comes back under another id."""
 
     def __init__(
-        self, world: World, cluster: Cluster, host: str, topic: str, sharing: Sharing
+        self, world: World, cluster: Cluster, host: str, topic: str, progress: ShareGroupProgress
     ) -> None:
-        self._sharing = sharing
+        self._progress = progress
         self._assigned: list[int] = []
         self._sessions: dict[int, int] = {}  # the next session epoch, by broker
         super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
 
     async def run(self) -> None:
-        sharing = self._sharing
-        while not sharing.is_over:
+        progress = self._progress
+        while not progress.is_over:
             try:
-                if not sharing.is_begun:
+                if not progress.is_begun:
                     await self._begin_alone()
-                if not self.is_stopping and self.world.random.random() < _ENDS:
+                if not self.is_stopping and self.world.random.random() < _END_PROBABILITY:
                     await self._end()
-                await self._beat()
+                await self._heartbeat()
                 for partition in self._assigned:
                     await self._share(partition)
-                if sharing.nothing_more():
-                    sharing.is_over = await self._has_nothing_left()
+                if progress.is_all_written():
+                    progress.is_over = await self._is_all_completed()
             except (NodeUnavailable, Refused):
                 self.lose_coordinator()
             await self.pause(40, 250)
@@ -107,14 +107,14 @@ class ShareMember(GroupClient):
 
     async def _begin_alone(self) -> None:
         """Begin the group, unless another member does so: until then no member may join."""
-        sharing = self._sharing
-        if sharing.is_beginning:
+        progress = self._progress
+        if progress.is_beginning:
             raise Refused("another member begins the group")
-        sharing.is_beginning = True
+        progress.is_beginning = True
         try:
             await self._begin()
         finally:
-            sharing.is_beginning = False
+            progress.is_beginning = False
 
     async def _begin(self) -> None:
         """Begin a group without members at the first records."""
@@ -130,28 +130,28 @@ class ShareMember(GroupClient):
         request = alter_share_group_offsets.AlterShareGroupOffsetsRequest(
             group_id=GROUP, topics=[topic]
         )
-        response = await self.ask(request, 0)
+        response = await self.send_to_coordinator(request, 0)
         codes = [p.error_code for row in response.responses for p in row.partitions]
         self._check(response.error_code, *codes)
-        self._sharing.is_begun = len(codes) == self.partitions
+        self._progress.is_begun = len(codes) == self.partitions
 
     async def _end(self) -> None:
         """Leave or die. The member returns under another id."""
         self.world.counts["sharers that ended"] += 1
         member_id, self.member_id = self.member_id, ""
         if member_id and self.world.random.random() < 0.5:
-            await self.ask(
+            await self.send_to_coordinator(
                 ShareGroupHeartbeatRequest(
                     group_id=GROUP, member_id=member_id, member_epoch=LEAVE_EPOCH
                 ),
                 _VERSION,
             )
 
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         if not self.member_id:
             self.member_id = str(Uuid(self.world.random.randbytes(16)))
             self.generation, self._assigned, self._sessions = 0, [], {}
-        response = await self.ask(
+        response = await self.send_to_coordinator(
             ShareGroupHeartbeatRequest(
                 group_id=GROUP,
                 member_id=self.member_id,
@@ -160,7 +160,7 @@ class ShareMember(GroupClient):
             ),
             _VERSION,
         )
-        if response.error_code in ENDS_THE_MEMBER:
+        if response.error_code in FATAL_HEARTBEAT_ERRORS:
             self.world.counts["sharers that were fenced"] += 1
             self.member_id = ""
         self._check(response.error_code)
@@ -192,7 +192,7 @@ class ShareMember(GroupClient):
             topics=[topic],
         )
         epochs = [self._epoch(leader, index) for index in range(self.partitions)]
-        asked = _Fetch(self.world.events.now_us / 1e6, epochs)
+        sent_fetch = _Fetch(self.world.events.now_us / 1e6, epochs)
         response = await self._in_session(leader, request)
         # All have arrived. A record that is acknowledged after others was not delivered later.
         found = [
@@ -203,7 +203,7 @@ class ShareMember(GroupClient):
         ]
         for row, deliveries in found:
             self._check_records(row, deliveries)
-            await self._acknowledge(leader, row, deliveries, asked)
+            await self._acknowledge(leader, row, deliveries, sent_fetch)
 
     def _epoch(self, leader: int, partition: int) -> int:
         """The leader epoch in which a broker leads a partition, or has led it last."""
@@ -228,7 +228,7 @@ class ShareMember(GroupClient):
                 Place(row.partition_index, offset),
                 batch.delivery_count,
                 at,
-                self._verb(),
+                self._choose_acknowledgement(),
             )
             for batch in row.acquired_records
             for offset in range(batch.first_offset, batch.last_offset + 1)
@@ -240,27 +240,31 @@ class ShareMember(GroupClient):
         self, row: share_fetch.PartitionData, deliveries: Iterable[Delivery]
     ) -> None:
         """Check that the acquired records arrived whole."""
-        records = self.checked(bytes(row.records or b""))
+        records = self.validated(bytes(row.records or b""))
         there = {record.offset for record in iter_records(records)}
         wanted = {delivery.place.offset for delivery in deliveries}
         if not there >= wanted:
             raise Refused("a length was flipped on the way")
         self.world.counts["records shared"] += len(wanted)
 
-    def _verb(self) -> Verb:
-        lot = 1.0 if self._sharing.nothing_more() else self.world.random.random()
-        if lot < _RELEASES:
-            return Verb.RELEASE
-        return Verb.REJECT if lot < _RELEASES + _REJECTS else Verb.ACCEPT
+    def _choose_acknowledgement(self) -> Acknowledgement:
+        lot = 1.0 if self._progress.is_all_written() else self.world.random.random()
+        if lot < _RELEASE_PROBABILITY:
+            return Acknowledgement.RELEASE
+        return (
+            Acknowledgement.REJECT
+            if lot < _RELEASE_PROBABILITY + _REJECT_PROBABILITY
+            else Acknowledgement.ACCEPT
+        )
 
     async def _acknowledge(
         self,
         leader: int,
         row: share_fetch.PartitionData,
         deliveries: Iterable[Delivery],
-        asked: _Fetch,
+        sent_fetch: _Fetch,
     ) -> None:
-        if not self.is_stopping and self.world.random.random() < _HOLDS:
+        if not self.is_stopping and self.world.random.random() < _HOLD_PROBABILITY:
             await self.pause(_LOCK_MS, _LOCK_MS + 500)
         by_offset = {delivery.place.offset: delivery for delivery in deliveries}
         batches = [
@@ -268,7 +272,7 @@ class ShareMember(GroupClient):
                 first_offset=batch.first_offset,
                 last_offset=batch.last_offset,
                 acknowledge_types=[
-                    AckType[by_offset[offset].verb.name]
+                    AckType[by_offset[offset].acknowledgement.name]
                     for offset in range(batch.first_offset, batch.last_offset + 1)
                 ],
             )
@@ -280,9 +284,9 @@ class ShareMember(GroupClient):
         topic = share_acknowledge.AcknowledgeTopic(
             topic_id=self.topic_id(self.topic), partitions=[partition]
         )
-        called = self.world.events.now_us / 1e6
+        acknowledged_at = self.world.events.now_us / 1e6
         for delivery in by_offset.values():
-            delivery.called, delivery.fate = called, Fate.UNKNOWN
+            delivery.acknowledged_at, delivery.ack_outcome = acknowledged_at, AckOutcome.UNKNOWN
         response = await self._in_session(
             leader,
             share_acknowledge.ShareAcknowledgeRequest(
@@ -290,29 +294,32 @@ class ShareMember(GroupClient):
             ),
         )
         [answer] = (p for topic in response.responses for p in topic.partitions)
-        answered = self.world.events.now_us / 1e6
+        answered_at = self.world.events.now_us / 1e6
         # The leader has no locks of another epoch, and confirms old acknowledgements unchecked.
         index = row.partition_index
-        is_same_leadership = self._epoch(leader, index) == asked.epochs[index]
+        is_same_leadership = self._epoch(leader, index) == sent_fetch.epochs[index]
         for delivery in by_offset.values():
-            delivery.answered, delivery.fate = answered, _fate(answer.error_code)
-            if not is_same_leadership or delivery.at - asked.at >= _LOCKED_S:
-                delivery.asked = asked.at
+            delivery.answered_at, delivery.ack_outcome = (
+                answered_at,
+                _ack_outcome(answer.error_code),
+            )
+            if not is_same_leadership or delivery.at - sent_fetch.at >= _LOCKED_S:
+                delivery.requested_at = sent_fetch.at
 
-    async def _has_nothing_left(self) -> bool:
+    async def _is_all_completed(self) -> bool:
         """Whether the group has completed all records."""
         wanted = describe_share_group_offsets.DescribeShareGroupOffsetsRequestGroup(
             group_id=GROUP, topics=None
         )
         request = describe_share_group_offsets.DescribeShareGroupOffsetsRequest(groups=[wanted])
-        [group] = (await self.ask(request, 1)).groups
+        [group] = (await self.send_to_coordinator(request, 1)).groups
         self._check(group.error_code)
         rows = [row for topic in group.topics for row in topic.partitions]
         self._check(*(row.error_code for row in rows))
         return len(rows) == self.partitions and all(row.lag == 0 for row in rows)
 
 
-def _fate(code: int) -> Fate:
+def _ack_outcome(code: int) -> AckOutcome:
     if code == ErrorCode.NONE:
-        return Fate.CONFIRMED
-    return Fate.REFUSED if code == ErrorCode.INVALID_RECORD_STATE else Fate.UNKNOWN
+        return AckOutcome.CONFIRMED
+    return AckOutcome.REFUSED if code == ErrorCode.INVALID_RECORD_STATE else AckOutcome.UNKNOWN

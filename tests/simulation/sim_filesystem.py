@@ -30,18 +30,18 @@ _IN_ORDER = 0.3
 
 @dataclass(eq=False)
 class _Inode:
-    """`data` is the readers' view; a crash leaves `durable` and some of `waiting`."""
+    """`data` is the readers' view; a crash leaves `durable` and some of `unsynced_writes`."""
 
     data: bytearray = field(default_factory=bytearray)
     durable: bytes = b""
-    waiting: list[tuple[int, bytes | None]] = field(default_factory=list)
+    unsynced_writes: list[tuple[int, bytes | None]] = field(default_factory=list)
     modified_ms: int = 0
 
     @property
     def may_grow_back(self) -> bool:
         """Whether a truncation waits that removed data."""
         end = len(self.durable)
-        for position, data in self.waiting:
+        for position, data in self.unsynced_writes:
             if data is None and position < end:
                 return True
             end = max(end, position + len(data or b""))
@@ -84,13 +84,13 @@ class SimFile:
         data = b"".join(buffers)
         _write(self._inode.data, position, data)
         self._inode.modified_ms = self._disk.time_ms()
-        self._inode.waiting.append((position, data))
+        self._inode.unsynced_writes.append((position, data))
 
     def truncate(self, size: int) -> None:
         self._check()
         _truncate(self._inode.data, size)
         self._inode.modified_ms = self._disk.time_ms()
-        self._inode.waiting.append((size, None))
+        self._inode.unsynced_writes.append((size, None))
 
     def size(self) -> int:
         return len(self._inode.data)
@@ -101,7 +101,7 @@ class SimFile:
     def fsync(self) -> None:
         self._check()
         self._inode.durable = bytes(self._inode.data)
-        self._inode.waiting.clear()
+        self._inode.unsynced_writes.clear()
         self._disk.commit_names()
 
     def duplicate(self) -> SimFile:
@@ -264,7 +264,7 @@ class SimFileSystem:
     def first_unsynced(self, path: str) -> int:
         """The first position at which a power cut may change a file, or else the file's size."""
         inode = self._files[path]
-        return min((position for position, _ in inode.waiting), default=len(inode.data))
+        return min((position for position, _ in inode.unsynced_writes), default=len(inode.data))
 
     def durable_content(self, path: str) -> bytes:
         """The bytes of a file that any power cut leaves, empty if the file may be gone."""
@@ -286,7 +286,7 @@ class SimFileSystem:
         self.flip = Flip(self._files[path], position, 1 << bit)
         return self.flip
 
-    def rot(self, path: str, position: int, bit: int) -> None:
+    def flip_permanently(self, path: str, position: int, bit: int) -> None:
         """Flip a bit of a file permanently."""
         inode = self._files[path]
         durable = bytearray(inode.durable)
@@ -310,7 +310,7 @@ class SimFileSystem:
         for _, inode in sorted(self._durable_files.items()):
             inode.data = _after_crash(inode, chance)
             inode.durable = bytes(inode.data)
-            inode.waiting.clear()
+            inode.unsynced_writes.clear()
         self._files = dict(self._durable_files)
         self._dirs = set(self._durable_dirs)
         self._journal.clear()
@@ -320,10 +320,13 @@ class SimFileSystem:
 
 def _after_crash(inode: _Inode, chance: random.Random) -> bytearray:
     content = bytearray(inode.durable)
-    waiting, fates = inode.waiting, ["kept", "dropped", "torn"]
+    unsynced_writes, fates = inode.unsynced_writes, ["kept", "dropped", "torn"]
     if chance.random() < _IN_ORDER:
-        waiting, fates = waiting[: chance.randint(0, len(waiting))], ["kept"]
-    for position, data in waiting:
+        unsynced_writes, fates = (
+            unsynced_writes[: chance.randint(0, len(unsynced_writes))],
+            ["kept"],
+        )
+    for position, data in unsynced_writes:
         fate = chance.choice(fates)
         if fate == "dropped":
             continue

@@ -30,32 +30,32 @@ from tests.simulation import share_members
 from tests.simulation.admin import Admin
 from tests.simulation.checkers.base import Checker, Violation
 from tests.simulation.checkers.table import CHECKERS
-from tests.simulation.clients import Client, Pipeliner, Producer, Reader, Refused, Rereader
+from tests.simulation.clients import Client, Pipeliner, Producer, Reader, Refused, SeekingReader
 from tests.simulation.cluster import RETAINED, TABLE, TOPIC, TRIMMED, Cluster
 from tests.simulation.committed_readers import CommittedReader
 from tests.simulation.consumer_members import ASSIGNORS, ConsumerMember, Ownership
 from tests.simulation.events import SECOND_US
 from tests.simulation.faults import Faults
-from tests.simulation.group_clients import Committer, Forgetter, GroupClient, Member
+from tests.simulation.group_clients import Committer, ExpiringCommitter, GroupClient, Member
 from tests.simulation.history import COPIES, LEDGER
 from tests.simulation.node import rack_of
 from tests.simulation.plan import Plan, plan_of
-from tests.simulation.share_members import ShareMember, Sharing
+from tests.simulation.share_members import ShareGroupProgress, ShareMember
 from tests.simulation.tables import CLEANER, TableWriter
 from tests.simulation.transactional_clients import (
     CONFIG,
     PARTITIONS,
-    Bookkeeper,
+    LedgerProducer,
     TransactionalClient,
-    ledger_claims,
+    ledger_specs,
 )
-from tests.simulation.transformer import Transformer, copies_claim
+from tests.simulation.transformer import Transformer, copies_spec
 from tests.simulation.world import World
 
 _START_LIMIT_US: Final = 10 * SECOND_US
 _SETTLE_LIMIT_US: Final = 60 * SECOND_US
 _EXCUSED_LIMIT_US: Final = 5 * SECOND_US
-_LOOK_EVERY_US: Final = SECOND_US // 5
+_CHECK_INTERVAL_US: Final = SECOND_US // 5
 _GROUP_MEMBERS: Final = 2
 _RETAINED_PRODUCER: Final = 6
 _PIPELINER: Final = 7
@@ -105,7 +105,7 @@ class Simulation:
             plan.config["transaction.partition.verification.enable"] = str(plan.verifies).lower()
         if plan.compacts:
             plan.config.update(CLEANER)
-        if plan.sharers:
+        if plan.share_members:
             plan.config.update(share_members.CONFIG)
         self.world.network.reset_one_in = self.plan.reset_one_in
         self.world.network.flip_one_in = self.plan.flip_one_in
@@ -116,9 +116,9 @@ class Simulation:
         self.producers: list[Producer] = []
         self.readers: list[Reader] = []
         self.group_clients: list[GroupClient] = []
-        self.forgetters: list[Forgetter] = []
+        self.expiring_committers: list[ExpiringCommitter] = []
         self.consumers: list[ConsumerMember] = []
-        self.sharers: list[ShareMember] = []
+        self.share_members: list[ShareMember] = []
         self.transactional: list[TransactionalClient] = []
         self.committed_readers: list[CommittedReader] = []
 
@@ -136,19 +136,19 @@ class Simulation:
     def end(self) -> None:
         """End all processes."""
         for node in self.world.nodes.values():
-            node.end_process(says_goodbye=False)
+            node.end_process(closes_connections=False)
         for process in self.world.processes:
             process.kill()
 
     # the steps
 
-    def _until(self, is_so: Callable[[], bool], limit_us: int) -> bool:
-        """Run events until `is_so()` is true; False if it is not within `limit_us`."""
+    def _until(self, condition: Callable[[], bool], limit_us: int) -> bool:
+        """Run events until `condition()` is true; False if it is not within `limit_us`."""
         events = self.world.events
         end_us = events.now_us + limit_us
         while events.now_us < end_us:
-            events.run_until(min(events.now_us + _LOOK_EVERY_US, end_us))
-            if is_so():
+            events.run_until(min(events.now_us + _CHECK_INTERVAL_US, end_us))
+            if condition():
                 return True
         return False
 
@@ -168,7 +168,7 @@ class Simulation:
             rack = rack if self.plan.reads_nearby else ""
             reader = Reader(world, history, f"r{number}", TOPIC, partition, Mode.ASSIGN, None, rack)
             self.readers.append(reader)
-        self.rereader = Rereader(world, history, "rr", TOPIC, 0, Mode.SUBSCRIBE)
+        self.seeking_reader = SeekingReader(world, history, "rr", TOPIC, 0, Mode.SUBSCRIBE)
         weak = self.plan.partitions + 1
         self.producers.append(Producer(world, history, weak, TOPIC, 0, 1))
         if self.plan.trims:
@@ -181,11 +181,13 @@ class Simulation:
             self.producers.append(Pipeliner(world, history, _PIPELINER, TOPIC, 0, -1))
         if self.plan.transactional_ids:
             self._start_transactions()
-        if self.plan.sharers:
-            sharing = Sharing(lambda: all(producer.is_done for producer in self.producers))
-            self.sharers = [
-                ShareMember(world, self.cluster, f"s{i}", TOPIC, sharing)
-                for i in range(self.plan.sharers)
+        if self.plan.share_members:
+            progress = ShareGroupProgress(
+                lambda: all(producer.is_done for producer in self.producers)
+            )
+            self.share_members = [
+                ShareMember(world, self.cluster, f"s{i}", TOPIC, progress)
+                for i in range(self.plan.share_members)
             ]
 
     def _start_groups(self) -> None:
@@ -197,9 +199,11 @@ class Simulation:
             self.group_clients.append(
                 Member(world, history, f"g{i}", "shipping", TOPIC, plan.partitions, name)
             )
-        if plan.forgets:
+        if plan.expires_offsets:
             agree = not (plan.sets_clocks or plan.drifts)
-            self.forgetters = [Forgetter(world, history, "fg", TOPIC, clocks_agree=agree)]
+            self.expiring_committers = [
+                ExpiringCommitter(world, history, "fg", TOPIC, clocks_agree=agree)
+            ]
         if plan.consumers:
             assignors = world.random.choice(ASSIGNORS)
             ownership = Ownership(history, plan.partitions, plan.consumers, assignors)
@@ -211,16 +215,14 @@ class Simulation:
     def _start_transactions(self) -> None:
         """Start producers of each transactional id, and readers of the committed records."""
         world, history, plan = self.world, self.cluster.history, self.plan
-        claims = ledger_claims(
-            plan.transactional_ids, plan.rivals, plan.verifies, plan.bumps_epochs
-        )
-        for claim in claims:
+        specs = ledger_specs(plan.transactional_ids, plan.rivals, plan.verifies, plan.bumps_epochs)
+        for spec in specs:
             for rival in range(plan.rivals):
-                host = f"tx{claim.index}{'ab'[rival]}"
-                self.transactional.append(Bookkeeper(world, history, host, claim))
+                host = f"tx{spec.index}{'ab'[rival]}"
+                self.transactional.append(LedgerProducer(world, history, host, spec))
         read = [TopicPartition(LEDGER, partition) for partition in range(PARTITIONS)]
         if plan.transforms:
-            copies = copies_claim(TOPIC, plan.rivals, plan.bumps_epochs)
+            copies = copies_spec(TOPIC, plan.rivals, plan.bumps_epochs)
             for rival in range(plan.rivals):
                 self.transactional.append(Transformer(world, history, f"cp{'ab'[rival]}", copies))
             read.append(TopicPartition(COPIES, 0))
@@ -238,13 +240,13 @@ class Simulation:
     def _settle(self) -> None:
         """Wait until the clients have finished their work and the cluster has healed."""
         workers: list[Client] = [
-            *self.producers, *self.group_clients, *self.forgetters, *self.consumers,
-            *self.sharers, *self.transactional,
+            *self.producers, *self.group_clients, *self.expiring_committers, *self.consumers,
+            *self.share_members, *self.transactional,
         ]  # fmt: skip
         for worker in workers:
             worker.is_stopping = True
-        self.rereader.is_stopping = True
-        self.admin.spawn(self.admin.let_moves_end())
+        self.seeking_reader.is_stopping = True
+        self.admin.spawn(self.admin.lift_move_limit())
 
         def is_settled(may_wait: tuple[type[Client], ...] = ()) -> bool:
             return (
@@ -254,7 +256,7 @@ class Simulation:
             )
 
         if not self._until(lambda: is_settled(self._excused()), _SETTLE_LIMIT_US):
-            self.cluster.never_settled = self.cluster.unsettled()
+            self.cluster.remaining_problems = self.cluster.unsettled()
         elif not is_settled():
             self._until(is_settled, _EXCUSED_LIMIT_US)
         excused = (*self._excused(), Committer, Member)  # the classic groups' clients
@@ -265,22 +267,22 @@ class Simulation:
     def _excused(self) -> tuple[type[Client], ...]:
         """Clients that may wait for ever for lost state."""
         excused: tuple[type[Client], ...] = ()
-        if self._lost_of_transactions():
+        if self._lost_transaction_records():
             excused += (TransactionalClient,)
         if any(at.topic == SHARE_GROUP_STATE_TOPIC for at in self.cluster.history.losses):
             excused += (ShareMember,)  # the group must be reset, as in Kafka
         return excused
 
-    def _lost_of_transactions(self) -> bool:
+    def _lost_transaction_records(self) -> bool:
         """Whether the coordinator's log, or another log that it depends on, had an allowed loss.
         The coordinator may then wait for ever."""
         history = self.cluster.history
         touched = (LEDGER, COPIES, GROUP_METADATA_TOPIC)
-        return history.lost_of_coordinator or any(at.topic in touched for at in history.losses)
+        return history.lost_coordinator_records or any(at.topic in touched for at in history.losses)
 
-    def _stuck(self, client: Client, what: str) -> NoReturn:
-        why = "; ".join(self.cluster.unsettled()) or "although all looks well"
-        raise Violation("Convergence", f"{client.host}, {what}, is not answered: {why}")
+    def _stuck(self, client: Client, message: str) -> NoReturn:
+        reason = "; ".join(self.cluster.unsettled()) or "although all looks well"
+        raise Violation("Convergence", f"{client.host}, {message}, is not answered: {reason}")
 
     def _drain(self) -> None:
         """Read everything once more, and fetch the committed offsets."""
@@ -299,9 +301,9 @@ class Simulation:
             end = self._log_end(0, RETAINED)
             drains.append(Reader(world, history, "dr", RETAINED, 0, Mode.SUBSCRIBE, end))
             drains[-1].position = self._log_start(TopicPartition(RETAINED, 0))
-        askers = {client.group: client for client in (*self.group_clients, *self.consumers)}
-        for client in askers.values():
-            client.spawn(self._ask_offsets(client))
+        clients = {client.group: client for client in (*self.group_clients, *self.consumers)}
+        for client in clients.values():
+            client.spawn(self._fetch_offsets(client))
         self._until(
             lambda: (
                 all(reader.is_done for reader in (*self.readers, *drains))
@@ -312,7 +314,7 @@ class Simulation:
         for reader in (*self.readers, *drains):
             if not reader.is_done:
                 self._stuck(reader, f"which reads at {reader.position} of {reader.end}")
-        if self.transactional and not history.lost_of_coordinator:
+        if self.transactional and not history.lost_coordinator_records:
             self._drain_ledger()
 
     def _drain_ledger(self) -> None:
@@ -327,29 +329,29 @@ class Simulation:
                 reader = CommittedReader(world, history, f"d{earlier.host}", at, end)
                 history.ledger[at] = reader.values
                 readers += [earlier, reader]
-        askers = {client.claim.transactional_id: client for client in self.transactional}
+        clients = {client.spec.transactional_id: client for client in self.transactional}
         if history.may_have_lost(GROUP_METADATA_TOPIC, 0):
-            askers = {}
-        for client in askers.values():
-            client.spawn(self._ask_stable_offset(client))
+            clients = {}
+        for client in clients.values():
+            client.spawn(self._fetch_stable_offset(client))
         found = history.ledger_offsets
         self._until(
-            lambda: all(r.is_done for r in readers) and len(found) == len(askers),
+            lambda: all(r.is_done for r in readers) and len(found) == len(clients),
             _SETTLE_LIMIT_US,
         )
         for reader in readers:
             if not reader.is_done:
                 where = f"{reader.at} at {reader.position} of {reader.end}"
                 self._stuck(reader, f"which reads committed records of {where}")
-        for name, client in askers.items():
+        for name, client in clients.items():
             if name not in found:
                 self._stuck(client, "which asks for a stable offset")
 
-    async def _ask_stable_offset(self, client: TransactionalClient) -> None:
+    async def _fetch_stable_offset(self, client: TransactionalClient) -> None:
         found = await client.committed_offset()
-        self.cluster.history.ledger_offsets[client.claim.transactional_id] = found
+        self.cluster.history.ledger_offsets[client.spec.transactional_id] = found
 
-    async def _ask_offsets(self, client: GroupClient) -> None:
+    async def _fetch_offsets(self, client: GroupClient) -> None:
         found = self.cluster.offsets_found
         for partition in range(client.partitions):
             name = client.name_of(partition)

@@ -24,7 +24,7 @@ _PREALLOCATED_BYTES: Final = 1000
 _LOG: Final = re.compile(r"/(orders|trimmed|table|retained|ledger|copies)-\d+/\d{20}\.log$")
 _OFFSET_BYTES: Final = 8
 """The base offset, with which a batch begins."""
-_SESSION_IS_OVER_MS: Final = 1700
+_SESSION_EXPIRED_MS: Final = 1700
 
 
 class StagedFaults(FaultTools):
@@ -51,27 +51,27 @@ class StagedFaults(FaultTools):
         )
 
     def _lose_files(
-        self, what: str, wanted: re.Pattern[str], may_rot: Callable[[str, int], bool]
+        self, message: str, wanted: re.Pattern[str], may_flip: Callable[[str, int], bool]
     ) -> bool:
         """Remove some files of a broker that is killed, or flip a bit of those that may rot."""
-        node, random = self._some(), self.world.random
+        node, random = self._random_node(), self.world.random
         found = [] if node is None else [p for p in node.disk.paths() if wanted.search(p)]
         if node is None or not found or not self._kill(node):
             return False
         for path in random.sample(found, 1 + len(found) // 3):
             data = node.disk.content(path)
-            if data and may_rot(path, len(data)) and random.random() < 0.7:
+            if data and may_flip(path, len(data)) and random.random() < 0.7:
                 places = lower_offsets(data) if path.endswith(".index") else []
                 anywhere = random.randrange(len(data)), random.randrange(8)
-                node.disk.rot(path, *(random.choice(places) if places else anywhere))
+                node.disk.flip_permanently(path, *(random.choice(places) if places else anywhere))
             else:
                 node.disk.remove(path)
         node.disk.commit_names()
-        return self._note(f"{what} of {node.host} are lost or damaged")
+        return self._note(f"{message} of {node.host} are lost or damaged")
 
     def flipped_bit(self) -> bool:
         """Flip one bit of a batch in a broker's reads for a while."""
-        node, random = self._some(), self.world.random
+        node, random = self._random_node(), self.world.random
         if node is None or node.disk.flip is not None:
             return False
         found = [path for path in node.disk.paths() if _LOG.search(path)]
@@ -79,12 +79,12 @@ class StagedFaults(FaultTools):
         place = place_in_batch(random, node.disk.content(path)) if path else None
         if place is None:
             return False
-        return self._read_wrong(node, path, place)
+        return self._flip_reads(node, path, place)
 
     def misplaced_batch(self) -> bool:
         """Cut the power of the fragile broker while batches are written, and lower the base offset
         of one of them permanently. The CRC does not cover it: only the order reveals it."""
-        node, random = self.world.nodes[self.cluster.plan.fragile], self.world.random
+        node, random = self.world.nodes[self.cluster.plan.power_cut_broker], self.world.random
         unsynced = {p: node.disk.first_unsynced(p) for p in node.disk.paths() if _LOG.search(p)}
         if not self.power_cut():
             return False
@@ -101,7 +101,7 @@ class StagedFaults(FaultTools):
         path, start = random.choice(sorted(found))
         offset = int.from_bytes(node.disk.content(path)[start : start + _OFFSET_BYTES], "big")
         bit = offset.bit_length() - 1
-        node.disk.rot(path, start + _OFFSET_BYTES - 1 - bit // 8, bit % 8)
+        node.disk.flip_permanently(path, start + _OFFSET_BYTES - 1 - bit // 8, bit % 8)
         return self._note(f"batch {offset} of {path} says that it is batch {offset ^ 1 << bit}")
 
     def newcomer_dies(self) -> bool:
@@ -119,7 +119,7 @@ class StagedFaults(FaultTools):
         node.pause()
         self._kill_later(200, 1200, node)
         target = [*assigned[1:], node.broker_id]
-        return self._ask(
+        return self._request_change(
             lambda: self.admin.reassign(at, target), f"{at} moves to {target}; {node.host} stalls"
         )
 
@@ -141,10 +141,10 @@ class StagedFaults(FaultTools):
         gone.kill()
 
         def delete() -> None:
-            if self._is_over:
+            if self._is_stopped:
                 return
             controller = self._controller()
-            self._for(0, 800, gone.start)
+            self._after_random_delay(0, 800, gone.start)
             if controller is None or controller is mute:
                 return
             if self.world.random.random() < 0.5:
@@ -152,9 +152,9 @@ class StagedFaults(FaultTools):
                 self._cut(link, f"{mute.host} does not answer {controller.host}")
             else:
                 self._kill_later(1, 60, mute)
-            self._ask(lambda: self.admin.delete_topic(name), f"{name} is deleted")
+            self._request_change(lambda: self.admin.delete_topic(name), f"{name} is deleted")
 
-        self._for(_SESSION_IS_OVER_MS, _SESSION_IS_OVER_MS + 600, delete)
+        self._after_random_delay(_SESSION_EXPIRED_MS, _SESSION_EXPIRED_MS + 600, delete)
         return self._note(f"kill -9 {gone.host}, until {name} is deleted")
 
     def emptied_log(self) -> bool:
@@ -165,11 +165,16 @@ class StagedFaults(FaultTools):
         leader_id, _, _ = self._state(at) if plan.trims else (-1, [], -1)
         leader = nodes.get(leader_id)
         others = [nodes[b] for b in self.cluster.assignment(at) or () if b != leader_id]
-        if leader is None or not leader.is_serving or not others or self.cluster.dark_us >= 0:
+        if (
+            leader is None
+            or not leader.is_serving
+            or not others
+            or self.cluster.power_cut_of_all_us >= 0
+        ):
             return False
         if any(node.last_power_cut_us >= 0 for node in nodes.values() if node is not leader):
             return False  # only one broker of a seed may lose its power alone
-        plan.fragile = leader_id
+        plan.power_cut_broker = leader_id
         late = self.world.random.choice(others)
 
         def is_alone() -> bool:
@@ -177,11 +182,11 @@ class StagedFaults(FaultTools):
 
         def trim() -> None:
             led = hosted(leader, at)
-            if led is None or self._is_over:
+            if led is None or self._is_stopped:
                 return
             end = led.log.high_watermark
-            if self._ask(lambda: self.admin.delete_records(end), f"{at} is emptied"):
-                self.cluster.on_truncation = self._emptied(late, leader, at)
+            if self._request_change(lambda: self.admin.delete_records(end), f"{at} is emptied"):
+                self.cluster.on_truncation = self._cut_power_when_emptied(late, leader, at)
                 self._when(lambda: has_trimmed(end), come_back)
 
         def has_trimmed(offset: int) -> bool:
@@ -198,34 +203,34 @@ class StagedFaults(FaultTools):
 
         for node in others:
             node.kill()
-            self._for(4000, 6000, node.start)
-        self._when(is_alone, lambda: self._for(50, 400, trim), 3 * SECOND_US)
+            self._after_random_delay(4000, 6000, node.start)
+        self._when(is_alone, lambda: self._after_random_delay(50, 400, trim), 3 * SECOND_US)
         return self._note(f"kill -9 {' '.join(n.host for n in others)}, until {at} is emptied")
 
     def _kill_later(self, low_ms: int, high_ms: int, node: Node) -> None:
         """Kill a broker, unless all faults have ended by then."""
 
         def kill() -> None:
-            if node.is_up and not self._is_over:
+            if node.is_up and not self._is_stopped:
                 node.kill()
-                self._for(100, 2100, node.start)
+                self._after_random_delay(100, 2100, node.start)
                 self._note(f"kill -9 {node.host}")
 
-        self._for(low_ms, high_ms, kill)
+        self._after_random_delay(low_ms, high_ms, kill)
 
-    def _emptied(
+    def _cut_power_when_emptied(
         self, late: Node, leader: Node, at: TopicPartition
     ) -> Callable[[Node, Partition], None]:
         def truncated(node: Node, partition: Partition) -> None:
-            if node is not late or partition.topic_partition != at or self._is_over:
+            if node is not late or partition.topic_partition != at or self._is_stopped:
                 return
             self.cluster.on_truncation = lambda node, partition: None
             self.world.events.after(0, cut)
 
         def cut() -> None:
-            if leader.is_up and self.cluster.dark_us < 0 and not self._is_over:
+            if leader.is_up and self.cluster.power_cut_of_all_us < 0 and not self._is_stopped:
                 leader.cut_power(self.world.random.randrange(1 << 30))
-                self._for(100, 1500, leader.power_on)
+                self._after_random_delay(100, 1500, leader.power_on)
                 self._note(f"power cut at {leader.host}, for {late.host} has emptied {at}")
                 self.world.counts["power cuts after a log was emptied"] += 1
 

@@ -66,10 +66,10 @@ class FormerLeader(Producer):
     """Broker 3 acknowledges the first batch in leader epoch 3; then broker 2, which led in epoch 2,
     finds a gap before the next one."""
 
-    def __init__(self, world: World, history: SimHistory, *, forgets_epochs: bool) -> None:
+    def __init__(self, world: World, history: SimHistory, *, ignores_known_epochs: bool) -> None:
         history.epoch_led = lambda broker_id, at: broker_id
         super().__init__(world, history, 1, "orders", 0, -1)
-        self.forgets_epochs = forgets_epochs
+        self.ignores_known_epochs = ignores_known_epochs
         self.leaders = [3, 2]
 
     async def leader(self, topic: str, partition: int) -> int:
@@ -93,17 +93,17 @@ class FormerLeader(Producer):
 
 
 @pytest.mark.parametrize(
-    ("forgets_epochs", "is_connected", "is_excused"),
+    ("ignores_known_epochs", "is_connected", "is_excused"),
     [(True, True, True), (True, False, False), (False, True, False)],
 )
 def test_a_gap_at_a_former_leader_is_excused_while_its_session_lives(
-    forgets_epochs: bool, is_connected: bool, is_excused: bool
+    ignores_known_epochs: bool, is_connected: bool, is_excused: bool
 ) -> None:
     """Only gaps of producers that ignore known leader epochs are excused. See decision 60."""
     world, asked = World(0), []
     history = SimHistory(world)
     world.ensemble.was_connected_at = lambda *at: asked.append(at) or is_connected
-    FormerLeader(world, history, forgets_epochs=forgets_epochs)
+    FormerLeader(world, history, ignores_known_epochs=ignores_known_epochs)
     world.events.run_until(SECOND_US)
     assert world.counts["gaps at former leaders with a ZooKeeper session"] == is_excused
     assert (history.unexplained() == []) is is_excused

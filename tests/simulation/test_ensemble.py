@@ -14,7 +14,7 @@ from kafkapy.zk.zookeeper import CreateMode, NodeExists, SessionExpired
 from tests.harness.cores.zookeeper_contract import CASES, Ensemble
 from tests.simulation.ensemble import HOST
 from tests.simulation.events import SECOND_US
-from tests.simulation.kazoo_twin import KazooTwin
+from tests.simulation.kazoo_twin import SimKazooClient
 from tests.simulation.world import World
 
 CONFIG = {"zookeeper.connect": "zookeeper:2181", "zookeeper.session.timeout.ms": "1500"}
@@ -32,7 +32,7 @@ class SimEnsemble:
     async def connect(self) -> KazooZooKeeper:
         client = KazooZooKeeper(
             ZooKeeperClientConfig.from_properties(CONFIG),
-            lambda *args, **options: KazooTwin(self.world.ensemble, *args, **options),
+            lambda *args, **options: SimKazooClient(self.world.ensemble, *args, **options),
         )
         await client.connect()
         return client

@@ -9,7 +9,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
-from tests.simulation.flips import batches_in, damaged, lower_offsets, place_in_header
+from tests.simulation.flips import batches_in, lower_offsets, place_in_header, with_flipped_bit
 
 BATCHES = [build_batch([RecordData(None, b"%d" % i * 20, 5)], base_offset=i) for i in range(3)]
 
@@ -27,7 +27,7 @@ def test_batches_are_found_between_other_bytes() -> None:
     data = b"\2" * 30 + BATCHES[0] + b"\0\2\0" + BATCHES[1] + BATCHES[2] + b"\2\2"
     assert [data[start:end] for start, end in batches_in(data)] == BATCHES
     assert batches_in(b"\2" * 100) == []
-    assert damaged(Random(1), b"\2" * 100) is None
+    assert with_flipped_bit(Random(1), b"\2" * 100) is None
 
 
 def test_a_header_has_places_too() -> None:
@@ -46,7 +46,7 @@ def test_an_entry_of_an_index_moves_before_its_place() -> None:
 def test_no_consumer_takes_a_batch_with_a_flipped_bit() -> None:
     whole = b"".join(BATCHES)
     for seed in range(300):
-        flipped = damaged(Random(seed), whole)
+        flipped = with_flipped_bit(Random(seed), whole)
         assert flipped is not None
         try:
             taken = sound_batches(flipped)

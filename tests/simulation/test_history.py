@@ -93,9 +93,9 @@ def test_commits_of_before_a_loss_do_not_count(history: SimHistory) -> None:
 
 def test_the_generations_of_a_group_that_was_removed_begin_anew(history: SimHistory) -> None:
     """Generations of other groups do not restart."""
-    history.has_ended = lambda group: group == "shipping"
+    history.was_group_removed = lambda group: group == "shipping"
     for group in ("shipping", "billing"):
         history.owns(Answer(4, BEFORE), f"{group}/0", 1, "m1")
         history.owns(Answer(4, AFTER), f"{group}/0", 1, "m2")
-    [what] = history.unexplained()
-    assert "billing/0 has two owners" in what
+    [message] = history.unexplained()
+    assert "billing/0 has two owners" in message

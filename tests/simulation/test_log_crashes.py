@@ -226,9 +226,9 @@ def test_a_cleaning_that_was_given_up_undoes_no_later_one(at: int) -> None:
     cleaning = cleaner.next_cleaning(builder.clock.now_ms)
     assert cleaning is not None
     cleaning.run()
-    short.left = 0
+    short.descriptors_left = 0
     assert not cleaner.commit(cleaning, builder.clock.now_ms)
-    short.left = None
+    short.descriptors_left = None
     builder.log.maybe_increment_log_start_offset(2, "test")
     assert builder.log.delete_old_segments(builder.clock.now_ms) == 1
     cleaning = cleaner.next_cleaning(builder.clock.now_ms)
@@ -379,8 +379,8 @@ def test_a_crash_at_the_end_of_a_move_brings_back_no_deleted_records(
         log.append_as_leader(build_batch([row("k", f"v{i}")]), 0, 0)
     log.update_high_watermark(6)
     other = next(path for path in manager.live_log_dirs if path != log.log_dir)
-    manager.futures.move(TP, other)
-    while manager.futures.copy(TP, 0):
+    manager.future_logs.move(TP, other)
+    while manager.future_logs.copy(TP, 0):
         pass
     log.maybe_increment_log_start_offset(4, "DeleteRecords")
     log.flush()
@@ -388,7 +388,7 @@ def test_a_crash_at_the_end_of_a_move_brings_back_no_deleted_records(
     cut = _Cut(disk, at)
     cut.arm()
     with suppress(_PowerCut):
-        manager.futures.replace(TP, 0)
+        manager.future_logs.replace(TP, 0)
     cut.disarm()
     manager.logs[TP].abandon()
     disk.crash(at)
@@ -402,12 +402,12 @@ def test_no_power_cut_brings_back_a_move_that_was_cancelled(seed: int) -> None:
     disk = SimFileSystem()
     manager = open_two(disk, ("a", "b"))
     source = manager.get_or_create_log(TP, TOPIC_ID, _SMALL_INDEXES, True).log_dir
-    manager.futures.move(TP, next(path for path in manager.live_log_dirs if path != source))
+    manager.future_logs.move(TP, next(path for path in manager.live_log_dirs if path != source))
     manager.checkpoint_all()
-    manager.futures.move(TP, source)
+    manager.future_logs.move(TP, source)
     manager.logs[TP].abandon()
     disk.crash(seed)
-    assert not open_two(disk, ("a", "b")).futures.logs
+    assert not open_two(disk, ("a", "b")).future_logs.logs
 
 
 def open_two(disk: SimFileSystem, dirs: tuple[str, str]) -> LogManager:

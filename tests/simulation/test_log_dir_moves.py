@@ -55,13 +55,13 @@ class Broker:
 
     def copy(self, pieces: int) -> None:
         for _ in range(pieces):
-            if TP not in self.manager.futures.logs:
+            if TP not in self.manager.future_logs.logs:
                 return
-            if not self.manager.futures.copy(TP, self.clock.now_ms):
-                self.manager.futures.replace(TP, self.clock.now_ms)
+            if not self.manager.future_logs.copy(TP, self.clock.now_ms):
+                self.manager.future_logs.replace(TP, self.clock.now_ms)
 
     def power_cut(self, seed: int) -> None:
-        for log in (*self.manager.logs.values(), *self.manager.futures.logs.values()):
+        for log in (*self.manager.logs.values(), *self.manager.future_logs.logs.values()):
             log.abandon()
         self.disk.crash(seed)
         self.start()
@@ -95,7 +95,7 @@ def test_flushed_records_survive_any_power_cut(seed: int) -> None:
         elif step < 0.6:
             broker.flush()
         elif step < 0.7:
-            broker.manager.futures.move(TP, chance.choice(DIRS))
+            broker.manager.future_logs.move(TP, chance.choice(DIRS))
         elif step < 0.92:
             before = broker.log.log_dir
             broker.copy(chance.randint(1, 4))

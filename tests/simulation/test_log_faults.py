@@ -48,7 +48,7 @@ def workload(builder: LogBuilder, acknowledged: list[str]) -> None:
             manager.checkpoint_log_start_offsets()
         if i % 13 == 0:
             manager.checkpoint_recovery_points()
-            manager.write_high_watermarks()
+            manager.checkpoint_high_watermarks()
         if i == 24:
             builder.end_transaction(chance.randrange(100), commit=True)
             acknowledged.append("marker")

@@ -84,7 +84,7 @@ class Fuzz:
 
     def reopen_after_kill(self) -> None:
         self.builder.manager.checkpoint_log_start_offsets()
-        self.builder.manager.write_high_watermarks()
+        self.builder.manager.checkpoint_high_watermarks()
         self.builder.kill().open()
 
     def look_up(self) -> None:

@@ -19,7 +19,7 @@ PROGRAM = "import sys; from tests.simulation.simulation import simulate;" \
     " print(*(simulate(int(seed)).digest for seed in sys.argv[1:]))"  # fmt: skip
 
 
-def traces_elsewhere() -> list[str]:
+def traces_of_another_process() -> list[str]:
     """The traces of a process with another hash seed."""
     hash_seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
@@ -34,7 +34,7 @@ def test_a_seed_replays_to_the_same_trace_under_another_hash_seed() -> None:
     assert not [outcome.report() for outcome in outcomes if outcome.violation]
     digests = [outcome.digest for outcome in outcomes]
     assert len(set(digests)) == len(SEEDS), "different seeds are different courses"
-    assert traces_elsewhere() == digests
+    assert traces_of_another_process() == digests
 
 
 def test_a_seed_that_is_watched_takes_the_same_course() -> None:

@@ -182,11 +182,11 @@ def committed_end(simulation: Simulation) -> int:
 
 
 def fail_disk(node: Node, log_dirs: list[str]) -> None:
-    assert node.built is not None
+    assert node.built_broker is not None
     disk = node.faulty_disk
     disk.fail_at, disk.for_good = disk.changes, True
     for log_dir in log_dirs:
-        node.built.replicas.log_dir_failed(LogDirFailure(log_dir, "no space left"))
+        node.built_broker.replicas.log_dir_failed(LogDirFailure(log_dir, "no space left"))
 
 
 def kill(node: Node) -> NoReturn:
@@ -201,9 +201,9 @@ def test_what_a_leader_commits_in_its_last_step_counts(
     """Followers receive its high watermark, and nothing else can read it any more."""
     simulation = in_two_directories
     node, partition = leader_of_topic(simulation)
-    assert node.built is not None
-    replicas, known = node.built.replicas, []
-    checked = replicas.checked
+    assert node.built_broker is not None
+    replicas, known = node.built_broker.replicas, []
+    checked = replicas.check_delayed_requests
 
     def check_and_end(of: Partition) -> None:
         checked(of)  # which answers the other follower
@@ -213,7 +213,7 @@ def test_what_a_leader_commits_in_its_last_step_counts(
                 kill(node)
             fail_disk(node, node.log_dirs if end.startswith("all") else [of.log.log_dir])
 
-    monkeypatch.setattr(replicas, "checked", check_and_end)
+    monkeypatch.setattr(replicas, "check_delayed_requests", check_and_end)
     while not known:
         run_for(simulation, MS_US // 4)
     assert committed_end(simulation) == partition.log.high_watermark > known[0]
@@ -243,22 +243,24 @@ def test_what_a_leader_wrongly_commits_in_its_last_step_is_held_against_the_next
 def test_one_member_at_a_time_begins_a_share_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another request to begin the group, still in flight, would begin it again after members have
     joined and accepted records."""
-    begin, under_way, at_once = ShareMember._begin, [], []
+    begin, in_progress, concurrency = ShareMember._begin, [], []
 
     async def counted(member: ShareMember) -> None:
-        under_way.append(member)
-        at_once.append(len(under_way))
+        in_progress.append(member)
+        concurrency.append(len(in_progress))
         try:
             await begin(member)
         finally:
-            under_way.remove(member)
+            in_progress.remove(member)
 
     monkeypatch.setattr(ShareMember, "_begin", counted)
     with destructors_held_back():
-        simulation = Simulation(1, Plan(partitions=1, sharers=3, weights={"kill": 1}))
+        simulation = Simulation(1, Plan(partitions=1, share_members=3, weights={"kill": 1}))
         with faults_logged(simulation.world):
             simulation.start()
             run_for(simulation, 3 * SECOND_US)
         simulation.end()
-    assert set(at_once) == {1}
-    assert all(member._sharing.is_begun and member.member_id for member in simulation.sharers)
+    assert set(concurrency) == {1}
+    assert all(
+        member._progress.is_begun and member.member_id for member in simulation.share_members
+    )

@@ -25,13 +25,13 @@ SEEDS = (
 FIRST_NEW_SEED = int(os.environ.get("KAFKAPY_FIRST_NEW_SEED") or randrange(10**9, 2 * 10**9))
 """The first new seed. `scripts/test` draws and prints it."""
 NEW_SEEDS = 4
-AT_ONCE = 2
+CHUNK_SIZE = 2
 PROCESSES = 2
 
 
 def run(seeds: Iterable[int]) -> list[Outcome]:
     with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(simulate, seeds, chunksize=AT_ONCE))
+        return list(pool.map(simulate, seeds, chunksize=CHUNK_SIZE))
 
 
 @pytest.fixture(scope="module")

@@ -14,13 +14,13 @@ import pytest
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.messages import share_acknowledge, share_fetch
 from kafkapy.record.builder import RecordData, build_batch
-from tests.harness.faults.share_anomalies import Delivery, Fate
+from tests.harness.faults.share_anomalies import AckOutcome, Delivery
 from tests.simulation import share_members
 from tests.simulation.clients import Refused
 from tests.simulation.cluster import Cluster
 from tests.simulation.events import SECOND_US
 from tests.simulation.plan import plan_of
-from tests.simulation.share_members import ShareMember, Sharing
+from tests.simulation.share_members import ShareGroupProgress, ShareMember
 from tests.simulation.world import World
 
 COUNT = 3
@@ -39,7 +39,7 @@ def row(partition: int) -> share_fetch.PartitionData:
 
 class Scripted(ShareMember):
     """Fetches once: receives `rows` after a while, and all its acknowledgements are confirmed. By
-    then its broker leads in another epoch if `is_led_anew`."""
+    then its broker leads in another epoch if `is_led_in_new_epoch`."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Scripted(ShareMember):
         rows: list[share_fetch.PartitionData],
         takes_s: float,
         *,
-        is_led_anew: bool,
+        is_led_in_new_epoch: bool,
     ) -> None:
         self.rows = rows
         self.takes_s = takes_s
-        self.is_led_anew = is_led_anew
+        self.is_led_in_new_epoch = is_led_in_new_epoch
         self.refusal = ""
         cluster = Cluster(world, plan_of(world.random))
-        super().__init__(world, cluster, "s1", "orders", Sharing(lambda: False))
+        super().__init__(world, cluster, "s1", "orders", ShareGroupProgress(lambda: False))
 
     async def run(self) -> None:
         try:
@@ -71,7 +71,7 @@ class Scripted(ShareMember):
     async def _in_session(self, leader: int, request: Any) -> Any:
         if isinstance(request, share_fetch.ShareFetchRequest):
             await asyncio.sleep(self.takes_s)
-            if self.is_led_anew:
+            if self.is_led_in_new_epoch:
                 self.history.epoch_led = lambda broker_id, at: 7
             given = share_fetch.ShareFetchableTopicResponse(partitions=self.rows)
             return share_fetch.ShareFetchResponse(responses=[given])
@@ -83,38 +83,41 @@ class Scripted(ShareMember):
 
 
 def shared(
-    rows: list[share_fetch.PartitionData], takes_s: float = 0.1, *, is_led_anew: bool = False
+    rows: list[share_fetch.PartitionData],
+    takes_s: float = 0.1,
+    *,
+    is_led_in_new_epoch: bool = False,
 ) -> tuple[list[Delivery], Scripted]:
     world = World(0)
-    member = Scripted(world, rows, takes_s, is_led_anew=is_led_anew)
+    member = Scripted(world, rows, takes_s, is_led_in_new_epoch=is_led_in_new_epoch)
     world.events.run_until(5 * SECOND_US)
     assert not world.faults
     return member.history.share_deliveries, member
 
 
 def test_what_is_acknowledged_late_was_not_delivered_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(share_members, "_HOLDS", 1.0)
+    monkeypatch.setattr(share_members, "_HOLD_PROBABILITY", 1.0)
     (first, second), _ = shared([row(0), row(1)])
     assert first.at == second.at < 1
-    assert first.called >= 1
-    assert second.called >= 2
+    assert first.acknowledged_at >= 1
+    assert second.acknowledged_at >= 2
 
 
-@pytest.mark.parametrize(("takes_s", "is_led_anew"), [(0.2, True), (1.1, False)])
-def test_when_what_came_late_was_asked_for(takes_s: float, is_led_anew: bool) -> None:
-    [delivery], _ = shared([row(0)], takes_s, is_led_anew=is_led_anew)
-    assert delivery.fate is Fate.CONFIRMED
-    assert delivery.asked == pytest.approx(delivery.at - takes_s)
+@pytest.mark.parametrize(("takes_s", "is_led_in_new_epoch"), [(0.2, True), (1.1, False)])
+def test_when_what_came_late_was_asked_for(takes_s: float, is_led_in_new_epoch: bool) -> None:
+    [delivery], _ = shared([row(0)], takes_s, is_led_in_new_epoch=is_led_in_new_epoch)
+    assert delivery.ack_outcome is AckOutcome.CONFIRMED
+    assert delivery.requested_at == pytest.approx(delivery.at - takes_s)
 
 
 @pytest.mark.parametrize("holds", [0.0, 1.0])
 def test_what_came_with_its_lock_counts_from_then(
     monkeypatch: pytest.MonkeyPatch, holds: float
 ) -> None:
-    monkeypatch.setattr(share_members, "_HOLDS", holds)
+    monkeypatch.setattr(share_members, "_HOLD_PROBABILITY", holds)
     [delivery], _ = shared([row(0)], 0.9)
-    assert delivery.fate is Fate.CONFIRMED
-    assert delivery.asked == inf
+    assert delivery.ack_outcome is AckOutcome.CONFIRMED
+    assert delivery.requested_at == inf
 
 
 @pytest.mark.parametrize("index", [0, 1])
@@ -126,4 +129,4 @@ def test_what_came_damaged_was_delivered(index: int) -> None:
     deliveries, member = shared(rows)
     assert "corrupt" in member.refusal
     assert [delivery.count for delivery in deliveries] == [COUNT, COUNT]
-    assert [d.fate for d in deliveries][index:] == [Fate.REFUSED] * (2 - index)
+    assert [d.ack_outcome for d in deliveries][index:] == [AckOutcome.REFUSED] * (2 - index)

@@ -26,9 +26,9 @@ class Trace:
         """Record bytes of a connection that arrived at a host."""
         self._hash.update(b"%d %s %d" % (self._now_us(), host.encode(), crc32(data)))
 
-    def note(self, who: str, what: str) -> None:
+    def note(self, source: str, message: str) -> None:
         """Record a line: a fault, a change of state, a response."""
-        line = f"{self._now_us() / 1e6:10.6f} {who:<10} {what}"
+        line = f"{self._now_us() / 1e6:10.6f} {source:<10} {message}"
         self._hash.update(line.encode())
         self.tail.append(line)
         if self._echo is not None:

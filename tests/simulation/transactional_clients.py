@@ -50,11 +50,11 @@ CONFIG: Final = {
     "request.timeout.ms": "1500",
 }
 _TIMEOUTS_MS: Final = (900, 4000, 4000)
-_DAWDLES: Final = 0.04
+_SLOW_COMMIT_PROBABILITY: Final = 0.04
 _TRANSACTION: Final = 1
 _NONE: Final = int(ErrorCode.NONE)
 
-_ENDS_THE_PRODUCER: Final = frozenset(
+_FATAL_ERRORS: Final = frozenset(
     {
         ErrorCode.PRODUCER_FENCED,
         ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -77,7 +77,7 @@ class Fate(Enum):
 
 
 @dataclass(slots=True)
-class Deed:
+class TransactionRecord:
     """One transaction: its start time and its outcome."""
 
     begun_us: int
@@ -85,10 +85,10 @@ class Deed:
 
 
 @dataclass(slots=True)
-class Claim:
+class TransactionalIdSpec:
     """A transactional id with the topic, partitions and group of its producers. `rivals` is the
-    number of live producers that use it. With `hurries`, they may abort records that they have just
-    sent, without a response."""
+    number of live producers that use it. With `aborts_in_flight`, they may abort records that they
+    have just sent, without a response."""
 
     transactional_id: str
     index: int
@@ -96,7 +96,7 @@ class Claim:
     partitions: int
     source: str
     rivals: int = 1
-    hurries: bool = True
+    aborts_in_flight: bool = True
     is_v2: bool = False
     taken: int = 0
 
@@ -110,7 +110,7 @@ class Claim:
         return self.index * ID_STEP + self.taken - 1
 
 
-class BeginsAnew(Exception):
+class InstanceEnded(Exception):
     """Raised if this instance cannot go on. Another one with the same transactional id can."""
 
 
@@ -118,8 +118,8 @@ def _check(code: int) -> None:
     if code == _NONE:
         return
     error = ErrorCode(code)
-    if error in _ENDS_THE_PRODUCER:
-        raise BeginsAnew(error.name)
+    if error in _FATAL_ERRORS:
+        raise InstanceEnded(error.name)
     raise Refused(error.name)
 
 
@@ -127,37 +127,39 @@ class TransactionalClient(Client):
     """Uses a transactional id for one transaction after another until it is fenced; then it
     initializes the id again."""
 
-    def __init__(self, world: World, history: SimHistory, host: str, claim: Claim) -> None:
+    def __init__(
+        self, world: World, history: SimHistory, host: str, spec: TransactionalIdSpec
+    ) -> None:
         super().__init__(world, host)
-        self.claim = claim
-        self._is_v2 = claim.is_v2
+        self.spec = spec
+        self._is_v2 = spec.is_v2
         self.history = history
         self._coordinators: dict[int, int] = {}
         self._producer = {"producer_id": -1, "producer_epoch": -1}
-        self._sequences = [0] * claim.partitions
+        self._sequences = [0] * spec.partitions
         self.spawn(self._run())
 
     async def transaction(self) -> None:
-        """Run one transaction. Raises BeginsAnew."""
+        """Run one transaction. Raises InstanceEnded."""
         raise AssertionError("a transactional client says what it does")
 
     async def _run(self) -> None:
         await self.until_done(self._create_topic)
         while not self.is_stopping:
             try:
-                await self._begin()
+                await self._init_producer_id()
                 is_last = False
                 while not (self.is_stopping or is_last):
                     await self.transaction()
-                    await self.pause(10, 120 * self.claim.rivals)
+                    await self.pause(10, 120 * self.spec.rivals)
                     # Like a job that ends and runs again.
-                    is_last = self.claim.rivals > 1 and self.world.random.random() < 0.3
-            except BeginsAnew as why:
+                    is_last = self.spec.rivals > 1 and self.world.random.random() < 0.3
+            except InstanceEnded as reason:
                 self.world.counts["transactional producers that began anew"] += 1
-                self.world.trace.note(self.host, f"begins anew: {why}")
-                if self.claim.rivals > 1:
+                self.world.trace.note(self.host, f"begins anew: {reason}")
+                if self.spec.rivals > 1:
                     await self.pause(200, 1200)
-        await self._begin()  # this aborts a transaction that the last one left open
+        await self._init_producer_id()  # this aborts a transaction that the last one left open
         self.is_done = True
 
     async def until_done(self, step: Callable[[], Awaitable[R]]) -> R:
@@ -169,14 +171,14 @@ class TransactionalClient(Client):
                 self._coordinators.clear()
                 await self.pause(40, 120)
 
-    async def hesitate(self) -> None:
+    async def pause_at_times(self) -> None:
         """Pause at times, so that a rival may overtake."""
-        if self.claim.rivals > 1 and self.world.random.random() < 0.08:
+        if self.spec.rivals > 1 and self.world.random.random() < 0.08:
             await self.pause(150, 900)
 
     async def _create_topic(self) -> None:
         topic = create_topics.CreatableTopic(
-            name=self.claim.topic, num_partitions=self.claim.partitions, replication_factor=3
+            name=self.spec.topic, num_partitions=self.spec.partitions, replication_factor=3
         )
         wanted = metadata.MetadataRequest(topics=[])
         known = await self.node(self.any_broker()).request(wanted, 8)
@@ -188,13 +190,13 @@ class TransactionalClient(Client):
         if code not in (_NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             raise Refused(ErrorCode(code).name)
 
-    async def _ask(self, key_type: int, request: Any, version: int) -> Any:
+    async def _send_to_coordinator(self, key_type: int, request: Any, version: int) -> Any:
         """Send a request to the coordinator of the group (0) or of the transactional id (1)."""
         found = self._coordinators.get(key_type)
         if found is None:
             is_transaction = key_type == _TRANSACTION
             question = find_coordinator.FindCoordinatorRequest(
-                key=self.claim.transactional_id if is_transaction else self.claim.group,
+                key=self.spec.transactional_id if is_transaction else self.spec.group,
                 key_type=key_type,
             )
             response = await self.node(self.any_broker()).request(question, 3)
@@ -205,14 +207,14 @@ class TransactionalClient(Client):
 
     # the steps of a transaction
 
-    async def _begin(self) -> None:
+    async def _init_producer_id(self) -> None:
         timeout_ms = self.world.random.choice(_TIMEOUTS_MS)
 
         async def step() -> None:
             request = init_producer_id.InitProducerIdRequest(
-                transactional_id=self.claim.transactional_id, transaction_timeout_ms=timeout_ms
+                transactional_id=self.spec.transactional_id, transaction_timeout_ms=timeout_ms
             )
-            response = await self._ask(_TRANSACTION, request, 4)
+            response = await self._send_to_coordinator(_TRANSACTION, request, 4)
             if response.error_code != _NONE:
                 raise Refused(ErrorCode(response.error_code).name)
             self._producer = {
@@ -221,25 +223,25 @@ class TransactionalClient(Client):
             }
 
         await self.until_done(step)
-        self._sequences = [0] * self.claim.partitions
+        self._sequences = [0] * self.spec.partitions
 
     async def add_partitions(self) -> None:
         """Add all partitions of the topic to the transaction."""
         if self._is_v2:
             return
-        await self.hesitate()
+        await self.pause_at_times()
         topic = add_partitions_to_txn.AddPartitionsToTxnTopic(
-            name=self.claim.topic, partitions=list(range(self.claim.partitions))
+            name=self.spec.topic, partitions=list(range(self.spec.partitions))
         )
         request = add_partitions_to_txn.AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.claim.transactional_id,
+            v3_and_below_transactional_id=self.spec.transactional_id,
             v3_and_below_producer_id=self._producer["producer_id"],
             v3_and_below_producer_epoch=self._producer["producer_epoch"],
             v3_and_below_topics=[topic],
         )
 
         async def step() -> None:
-            response = await self._ask(_TRANSACTION, request, 3)
+            response = await self._send_to_coordinator(_TRANSACTION, request, 3)
             for row in response.results_by_topic_v3_and_below[0].results_by_partition:
                 _check(row.partition_error_code)
 
@@ -247,7 +249,7 @@ class TransactionalClient(Client):
 
     async def produce(self, partition: int, values: list[int]) -> None:
         """Append one batch, with retries until it is acknowledged."""
-        await self.hesitate()
+        await self.pause_at_times()
         request = self.batch(partition, values)
         await self.until_done(lambda: self.send(partition, request))
         self._sequences[partition] += len(values)
@@ -262,9 +264,9 @@ class TransactionalClient(Client):
             is_transactional=True,
         )
         row = produce_messages.PartitionProduceData(index=partition, records=batch)
-        topic = produce_messages.TopicProduceData(name=self.claim.topic, partition_data=[row])
+        topic = produce_messages.TopicProduceData(name=self.spec.topic, partition_data=[row])
         return produce_messages.ProduceRequest(
-            transactional_id=self.claim.transactional_id,
+            transactional_id=self.spec.transactional_id,
             acks=-1,
             timeout_ms=1000,
             topic_data=[topic],
@@ -272,7 +274,7 @@ class TransactionalClient(Client):
 
     async def send(self, partition: int, request: produce_messages.ProduceRequest) -> None:
         """Send a request to the partition's leader."""
-        leader = await self.leader(self.claim.topic, partition)
+        leader = await self.leader(self.spec.topic, partition)
         response = await self.node(leader).request(request, 12 if self._is_v2 else 11)
         [answer] = response.responses[0].partition_responses
         if answer.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
@@ -280,43 +282,45 @@ class TransactionalClient(Client):
 
     async def commit_offset(self, offset: int) -> None:
         """Commit the group's offset as part of the transaction."""
-        await self.hesitate()
-        name, group = self.claim.transactional_id, self.claim.group
+        await self.pause_at_times()
+        name, group = self.spec.transactional_id, self.spec.group
         added = add_offsets_to_txn.AddOffsetsToTxnRequest(
             transactional_id=name, group_id=group, **self._producer
         )
 
         async def add() -> None:
-            _check((await self._ask(_TRANSACTION, added, 3)).error_code)
+            _check((await self._send_to_coordinator(_TRANSACTION, added, 3)).error_code)
 
         if not self._is_v2:
             await self.until_done(add)
-            await self.hesitate()
+            await self.pause_at_times()
         row = txn_offset_commit.TxnOffsetCommitRequestPartition(
             partition_index=0, committed_offset=offset
         )
         topic = txn_offset_commit.TxnOffsetCommitRequestTopic(
-            name=self.claim.source, partitions=[row]
+            name=self.spec.source, partitions=[row]
         )
         request = txn_offset_commit.TxnOffsetCommitRequest(
             transactional_id=name, group_id=group, **self._producer, topics=[topic]
         )
 
         async def commit() -> None:
-            response = await self._ask(0, request, 5 if self._is_v2 else 3)
+            response = await self._send_to_coordinator(0, request, 5 if self._is_v2 else 3)
             _check(response.topics[0].partitions[0].error_code)
 
         await self.until_done(commit)
 
     async def end(self, commits: bool) -> None:
         """Commit or abort, with retries until it is decided."""
-        await self.hesitate()
+        await self.pause_at_times()
         request = end_txn.EndTxnRequest(
-            transactional_id=self.claim.transactional_id, committed=commits, **self._producer
+            transactional_id=self.spec.transactional_id, committed=commits, **self._producer
         )
 
         async def step() -> Any:
-            response = await self._ask(_TRANSACTION, request, 5 if self._is_v2 else 3)
+            response = await self._send_to_coordinator(
+                _TRANSACTION, request, 5 if self._is_v2 else 3
+            )
             _check(response.error_code)
             return response
 
@@ -326,7 +330,7 @@ class TransactionalClient(Client):
                 "producer_id": response.producer_id,
                 "producer_epoch": response.producer_epoch,
             }
-            self._sequences = [0] * self.claim.partitions
+            self._sequences = [0] * self.spec.partitions
             self.world.counts["producer epochs bumped by the end"] += 1
 
     async def committed_offset(self) -> int:
@@ -334,12 +338,12 @@ class TransactionalClient(Client):
 
         async def step() -> int:
             topic = offset_fetch.OffsetFetchRequestTopic(
-                name=self.claim.source, partition_indexes=[0]
+                name=self.spec.source, partition_indexes=[0]
             )
             request = offset_fetch.OffsetFetchRequest(
-                group_id=self.claim.group, topics=[topic], require_stable=True
+                group_id=self.spec.group, topics=[topic], require_stable=True
             )
-            response = await self._ask(0, request, 7)
+            response = await self._send_to_coordinator(0, request, 7)
             if response.error_code != _NONE:
                 raise Refused("not the coordinator")
             row = response.topics[0].partitions[0]
@@ -352,49 +356,53 @@ class TransactionalClient(Client):
         return await self.until_done(step)
 
 
-class Bookkeeper(TransactionalClient):
+class LedgerProducer(TransactionalClient):
     """Writes numbered transactions, and aborts some of them."""
 
     async def transaction(self) -> None:
-        number = self.claim.next_number()
-        deed = self.history.transactions[number] = Deed(self.world.events.now_us)
+        number = self.spec.next_number()
+        record = self.history.transactions[number] = TransactionRecord(self.world.events.now_us)
         await self.add_partitions()
         random = self.world.random
-        if self.claim.hurries and random.random() < 0.12:
-            await self._abort_in_a_hurry(number)
-        for partition in range(self.claim.partitions):
+        if self.spec.aborts_in_flight and random.random() < 0.12:
+            await self._abort_in_flight(number)
+        for partition in range(self.spec.partitions):
             await self.produce(partition, [number])
         await self.commit_offset(number + 1)
-        if random.random() < _DAWDLES:
+        if random.random() < _SLOW_COMMIT_PROBABILITY:
             await self.pause(900, 2500)  # the coordinator may abort it
         commits = random.random() < 0.7
         if commits:
-            deed.fate = Fate.UNKNOWN
+            record.fate = Fate.UNKNOWN
         await self.end(commits)
         if commits:
-            deed.fate = Fate.COMMITTED
+            record.fate = Fate.COMMITTED
             self.world.counts["transactions committed"] += 1
 
-    async def _abort_in_a_hurry(self, number: int) -> None:
+    async def _abort_in_flight(self, number: int) -> None:
         """Abort while the batches are in flight, as a client does that shuts down. Late batches
         belong to no transaction, and must be refused (KIP-890)."""
         self.world.counts["transactions aborted in a hurry"] += 1
-        for partition in range(self.claim.partitions):
+        for partition in range(self.spec.partitions):
             self.spawn(self._send_late(partition, self.batch(partition, [number])))
         await self.end(False)
-        raise BeginsAnew("what became of the last batches is not known")
+        raise InstanceEnded("what became of the last batches is not known")
 
     async def _send_late(self, partition: int, request: produce_messages.ProduceRequest) -> None:
         await self.pause(1, 400)
         try:
             await self.send(partition, request)
-        except (NodeUnavailable, Refused, BeginsAnew) as refused:
+        except (NodeUnavailable, Refused, InstanceEnded) as refused:
             self.world.trace.note(self.host, f"a late batch was refused: {refused}")
 
 
-def ledger_claims(count: int, rivals: int, hurries: bool, is_v2: bool) -> list[Claim]:
-    """Claims of this many transactional ids, all of which write to the ledger."""
+def ledger_specs(
+    count: int, rivals: int, aborts_in_flight: bool, is_v2: bool
+) -> list[TransactionalIdSpec]:
+    """Specs of this many transactional ids, all of which write to the ledger."""
     return [
-        Claim(f"bookkeeper-{i}", i, LEDGER, PARTITIONS, LEDGER, rivals, hurries, is_v2)
+        TransactionalIdSpec(
+            f"bookkeeper-{i}", i, LEDGER, PARTITIONS, LEDGER, rivals, aborts_in_flight, is_v2
+        )
         for i in range(count)
     ]

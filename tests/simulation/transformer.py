@@ -12,7 +12,7 @@ from kafkapy.protocol.messages import fetch
 from kafkapy.record.records import iter_records
 from tests.simulation.clients import Refused
 from tests.simulation.history import COPIES
-from tests.simulation.transactional_clients import Claim, TransactionalClient
+from tests.simulation.transactional_clients import TransactionalClient, TransactionalIdSpec
 
 INDEX: Final = 9
 _FETCH_BYTES: Final = 800
@@ -37,7 +37,7 @@ class Transformer(TransactionalClient):
 
     async def _read(self, position: int) -> list[tuple[int, int]]:
         """The (offset, value) rows of the next records, possibly empty."""
-        source = self.claim.source
+        source = self.spec.source
         leader = await self.leader(source, 0)
         row = fetch.FetchPartition(
             partition=0, fetch_offset=position, partition_max_bytes=_FETCH_BYTES
@@ -48,18 +48,18 @@ class Transformer(TransactionalClient):
             max_bytes=_FETCH_BYTES,
             topics=[fetch.FetchTopic(topic=source, partitions=[row])],
         )
-        answer = await self.fetched(leader, request, 10)
+        answer = await self.fetched_row(leader, request, 10)
         if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and self.is_stopping:
             return []  # the records that it had copied are lost at their source
         if answer.error_code != ErrorCode.NONE:
             raise Refused(ErrorCode(answer.error_code).name)
         return [
             (record.offset, int(record.value or b""))
-            for record in iter_records(self.checked(bytes(answer.records or b"")))
+            for record in iter_records(self.validated(bytes(answer.records or b"")))
             if record.offset >= position
         ]
 
 
-def copies_claim(source: str, rivals: int, is_v2: bool) -> Claim:
-    """The claim of the producers that copy `source`."""
-    return Claim("transformer", INDEX, COPIES, 1, source, rivals, is_v2=is_v2)
+def copies_spec(source: str, rivals: int, is_v2: bool) -> TransactionalIdSpec:
+    """The spec of the producers that copy `source`."""
+    return TransactionalIdSpec("transformer", INDEX, COPIES, 1, source, rivals, is_v2=is_v2)

@@ -34,7 +34,7 @@ class World:
     def process(self, host: str) -> SimProcess:
         """Create a process on a host."""
         made = SimProcess(  # type: ignore[abstract]  # unused methods are left out
-            self.events, self.network, host, lambda error, what: self.fault(host, error, what)
+            self.events, self.network, host, lambda error, message: self.fault(host, error, message)
         )
         self.processes.append(made)
         return made
@@ -44,12 +44,12 @@ class World:
         """Whether readable lines are echoed."""
         return self._echo is not None
 
-    def fault(self, host: str, error: BaseException | None, what: str) -> None:
+    def fault(self, host: str, error: BaseException | None, message: str) -> None:
         """Record an uncaught exception of production code or of a client."""
         lines = "" if error is None else "".join(traceback.format_exception(error))
-        self.faults.append(f"{host}: {what}\n{lines}")
+        self.faults.append(f"{host}: {message}\n{lines}")
 
-    def log(self, host: str, what: str) -> None:
+    def log(self, host: str, message: str) -> None:
         """Echo a line that is not part of the trace."""
         if self._echo is not None:
-            self._echo(f"{self.events.now_us / 1e6:10.6f} {host:<10}   {what}")
+            self._echo(f"{self.events.now_us / 1e6:10.6f} {host:<10}   {message}")

@@ -56,7 +56,7 @@ def spark() -> Iterator[SparkSession]:
 def lines_to_the_jvm() -> None:
     """Connections between driver and JVM are opened when they are needed, each with a thread, and
     kept as long as the session."""
-    leaks.belongs_to_the_session_if(is_line_to_the_jvm)
+    leaks.add_session_filter(is_line_to_the_jvm)
 
 
 def is_line_to_the_jvm(said: str) -> bool:

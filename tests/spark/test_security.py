@@ -72,5 +72,5 @@ def test_source_and_sink_with_bearer_tokens(spark: SparkSession, tmp_path: Path)
         written = spark.read.format("kafkapy").options(**options, subscribe=target.name).load()
         assert sorted(bytes(row["value"]).decode() for row in written.collect()) == sorted(expected)
         options |= {"kafka.sasl.jaas.config": properties["sasl.jaas.config"].replace("of", "x")}
-        with pytest.raises(PySparkException, match=r"No bearer token can be had: .*HTTP 401"):
+        with pytest.raises(PySparkException, match=r"No bearer token can be obtained: .*HTTP 401"):
             spark.read.format("kafkapy").options(**options, subscribe="t").load().count()

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.spark.source.shaping import fold, unfold
+from kafkapy.spark.source.shaping import parse_json_rows, to_json_rows
 
 
 def test_values_unfold_and_rows_fold(spark: SparkSession) -> None:
@@ -16,19 +16,19 @@ def test_values_unfold_and_rows_fold(spark: SparkSession) -> None:
         """SELECT CAST(value AS BINARY) AS value, 'k' AS key, 't' AS topic, offset
            FROM VALUES ('{"id": 1, "Offset": 9}', 0), ('junk', 1) AS records(value, offset)"""
     )
-    rows = unfold(records, "id INT, offset INT, _corrupt_record STRING")
+    rows = parse_json_rows(records, "id INT, offset INT, _corrupt_record STRING")
     assert rows.columns == ["id", "offset", "_corrupt_record", "key", "topic"]
     assert [tuple(row) for row in rows.orderBy("id").collect()] == [
         (None, None, "junk", "k", "t"),
         (1, None, None, "k", "t"),
     ]
-    folded = fold(rows.where("id = 1").selectExpr("id", "id + 1 AS next", "key"))
+    folded = to_json_rows(rows.where("id = 1").selectExpr("id", "id + 1 AS next", "key"))
     assert folded.columns == ["value", "key"]
     (row,) = folded.collect()
     assert json.loads(row["value"]) == {"id": 1, "next": 2}
-    assert fold(folded) is folded
+    assert to_json_rows(folded) is folded
 
 
 def test_a_schema_that_is_no_ddl(spark: SparkSession) -> None:
     with pytest.raises(ConfigError, match="is not DDL such as 'id INT"):
-        unfold(spark.range(1).selectExpr("CAST(id AS STRING) AS value"), "id of INT")
+        parse_json_rows(spark.range(1).selectExpr("CAST(id AS STRING) AS value"), "id of INT")

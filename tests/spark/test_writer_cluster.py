@@ -115,7 +115,7 @@ def test_each_row_once_though_brokers_are_killed(tmp_path: Path, apache: Collect
                 let_write(3 * step + 1)
                 broker.kill()
                 let_write(3 * step + 3)
-                cluster.start_again(broker)
+                cluster.start_supervised(broker)
                 cluster.wait_for_full_isr()
         finally:
             let_write(10)

@@ -24,7 +24,7 @@ from dev.differential.groups.operations import (
     FetchOffsets,
     ListStates,
     Operation,
-    Pass,
+    TimePasses,
     readings,
     sequence,
 )
@@ -32,7 +32,7 @@ from dev.differential.shrink import shrink
 from dev.differential.systems import System
 
 _SHRINK_ATTEMPTS: Final = 16
-_TIMES: Final = 2
+_REPETITIONS: Final = 2
 """The number of times that a sequence is run alone before a difference counts. The first difference
 may be an effect of timing."""
 
@@ -44,7 +44,7 @@ class Found(NamedTuple):
     outcomes: tuple[Outcome, Outcome]
 
 
-class Course:
+class SequenceRun:
     """One sequence on both systems.
 
     It ends at a difference, or when the systems elect different leaders: Apache Kafka elects any
@@ -116,26 +116,28 @@ class GroupComparison:
 
     async def _block(self, seeds: Sequence[int], is_clean: bool) -> None:
         activity = Activity()
-        courses = [self._course(sequence(seed), activity) for seed in seeds]
-        await self._run(courses, activity)
-        self.cut_short += sum(course.is_over and course.found is None for course in courses)
-        for seed, course in zip(seeds, courses, strict=True):
-            if course.found is not None:
-                await self._again(seed, course)
+        sequence_runs = [self._new_run(sequence(seed), activity) for seed in seeds]
+        await self._run(sequence_runs, activity)
+        self.cut_short += sum(
+            sequence_run.is_over and sequence_run.found is None for sequence_run in sequence_runs
+        )
+        for seed, sequence_run in zip(seeds, sequence_runs, strict=True):
+            if sequence_run.found is not None:
+                await self._repeat_alone(seed, sequence_run)
         await asyncio.to_thread(self._restart, is_clean)
-        left = [course for course in courses if not course.is_over]
-        for course in left:
-            for group, system in zip(course.pair, self._systems, strict=True):
-                await group.over(system.wire.servers)
-            course.operations = readings()
+        left = [sequence_run for sequence_run in sequence_runs if not sequence_run.is_over]
+        for sequence_run in left:
+            for group, system in zip(sequence_run.pair, self._systems, strict=True):
+                await group.reconnect(system.wire.servers)
+            sequence_run.operations = readings()
         await self._run(left, activity)
-        for seed, course in zip(seeds, courses, strict=True):
-            if course in left and course.found is not None:
+        for seed, sequence_run in zip(seeds, sequence_runs, strict=True):
+            if sequence_run in left and sequence_run.found is not None:
                 how = "a clean stop" if is_clean else "kill -9"
-                where = f"after {how}: {course.found.where}"
-                self._add(Difference(seed, {}, sequence(seed), where, course.found.outcomes))
-        for course in courses:
-            await asyncio.gather(*(group.close() for group in course.pair))
+                where = f"after {how}: {sequence_run.found.where}"
+                self._add(Difference(seed, {}, sequence(seed), where, sequence_run.found.outcomes))
+        for sequence_run in sequence_runs:
+            await asyncio.gather(*(group.close() for group in sequence_run.pair))
 
     def _restart(self, is_clean: bool) -> None:
         for system in self._systems:
@@ -143,25 +145,25 @@ class GroupComparison:
         for system in reversed(self._systems):  # sessions must not expire while the slower starts
             system.start()
 
-    def _course(self, operations: Sequence[Operation], activity: Activity) -> Course:
+    def _new_run(self, operations: Sequence[Operation], activity: Activity) -> SequenceRun:
         self._groups += 1
         name = f"{self._name}-{self._groups}"
         ours, theirs = (Group(each.wire.servers, name, activity) for each in self._systems)
-        return Course((*operations, *readings()), (ours, theirs))
+        return SequenceRun((*operations, *readings()), (ours, theirs))
 
-    async def _run(self, courses: Sequence[Course], activity: Activity) -> None:
-        """Run all courses up to their `Pass`, then the `Pass`, then the steps after it."""
-        lengths = [len(course.operations) for course in courses]
-        first = [_until_pass(course.operations) for course in courses]
+    async def _run(self, sequence_runs: Sequence[SequenceRun], activity: Activity) -> None:
+        """Run all up to their `TimePasses`, then the `TimePasses`, then the steps after it."""
+        lengths = [len(sequence_run.operations) for sequence_run in sequence_runs]
+        first = [_until_time_passes(sequence_run.operations) for sequence_run in sequence_runs]
         second = [min(end + 1, length) for end, length in zip(first, lengths, strict=True)]
-        starts = [0] * len(courses)
+        starts = [0] * len(sequence_runs)
         for ends in (first, second, lengths):
-            await self._steps(courses, starts, ends, activity)
+            await self._steps(sequence_runs, starts, ends, activity)
             starts = ends
 
     async def _steps(
         self,
-        courses: Sequence[Course],
+        sequence_runs: Sequence[SequenceRun],
         starts: Sequence[int],
         ends: Sequence[int],
         activity: Activity,
@@ -169,29 +171,29 @@ class GroupComparison:
         longest = max((e - s for s, e in zip(starts, ends, strict=True)), default=0)
         for step in range(longest):
             due = [
-                (course, start + step)
-                for course, start, end in zip(courses, starts, ends, strict=True)
-                if start + step < end and not course.is_over
+                (sequence_run, start + step)
+                for sequence_run, start, end in zip(sequence_runs, starts, ends, strict=True)
+                if start + step < end and not sequence_run.is_over
             ]
             await asyncio.gather(
                 *(g.apply(c.operations[number]) for c, number in due for g in c.pair)
             )
             await activity.quiet()
             self.operations += len(due)
-            for course, number in due:
-                course.compare(number, course.operations[number])
+            for sequence_run, number in due:
+                sequence_run.compare(number, sequence_run.operations[number])
 
     async def _alone(self, operations: Sequence[Operation]) -> Found | None:
         activity = Activity()
-        course = self._course(operations, activity)
-        await self._run([course], activity)
-        await asyncio.gather(*(group.close() for group in course.pair))
-        return course.found
+        sequence_run = self._new_run(operations, activity)
+        await self._run([sequence_run], activity)
+        await asyncio.gather(*(group.close() for group in sequence_run.pair))
+        return sequence_run.found
 
-    async def _again(self, seed: int, course: Course) -> None:
+    async def _repeat_alone(self, seed: int, sequence_run: SequenceRun) -> None:
         """Repeat a sequence that differs, alone, and shrink it if it differs each time."""
         operations = sequence(seed)
-        for _ in range(_TIMES):
+        for _ in range(_REPETITIONS):
             found = await self._alone(operations)
             if found is None:
                 return
@@ -200,10 +202,10 @@ class GroupComparison:
         loop = asyncio.get_running_loop()
 
         def fails(fewer: tuple[Operation, ...]) -> bool:
-            again = asyncio.run_coroutine_threadsafe(self._alone(fewer), loop).result()
-            if again is not None:
-                last[0] = again
-            return again is not None
+            repeated = asyncio.run_coroutine_threadsafe(self._alone(fewer), loop).result()
+            if repeated is not None:
+                last[0] = repeated
+            return repeated is not None
 
         kept = await asyncio.to_thread(shrink, operations, fails, _SHRINK_ATTEMPTS)
         self._add(Difference(seed, {}, kept, *last[0]))
@@ -213,10 +215,10 @@ class GroupComparison:
         print(difference.text(), flush=True)
 
 
-def _until_pass(operations: Iterable[Operation]) -> int:
-    """The number of operations before the `Pass`, or of all operations if there is none."""
+def _until_time_passes(operations: Iterable[Operation]) -> int:
+    """The number of operations before the `TimePasses`, or of all operations if there is none."""
     number = -1
     for number, operation in enumerate(operations):
-        if isinstance(operation, Pass):
+        if isinstance(operation, TimePasses):
             return number
     return number + 1

@@ -28,9 +28,9 @@ from dev.differential.groups.operations import (
     Leave,
     ListStates,
     Operation,
-    Pass,
     Row,
     Sync,
+    TimePasses,
 )
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages import (
@@ -57,11 +57,11 @@ Answer = tuple[int, Outcome]
 _NOBODY: Final = -1
 _PAUSE_S: Final = 0.005
 _ATTEMPTS: Final = 2000
-_PASS_S: Final = 24.0
+_TIME_PASSES_S: Final = 24.0
 """More than a session timeout and three rebalance timeouts together."""
 _BEAT_S: Final = 2.0
 _TRANSACTION_TIMEOUT_MS: Final = 600_000
-_AGAIN: Final = frozenset(
+_RETRIABLE: Final = frozenset(
     (
         ErrorCode.CONCURRENT_TRANSACTIONS,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -96,7 +96,7 @@ class Group:
         self._arrived: list[Answer] = []
         self._producer: tuple[int, int] | None = None
 
-    async def over(self, servers: str) -> None:
+    async def reconnect(self, servers: str) -> None:
         """Continue with a broker that was restarted."""
         await self.close()
         self._servers = servers
@@ -126,8 +126,8 @@ class Group:
                 await self._join(operation)
             case Sync():
                 await self._sync(operation)
-            case Pass():
-                await self._pass(operation)
+            case TimePasses():
+                await self._let_time_pass(operation)
             case Heartbeat():
                 await self._note(operation.member, self._beat(operation))
             case Leave():
@@ -289,10 +289,10 @@ class Group:
         )
         return "heartbeat", (await self._ask(number, request, version)).error_code
 
-    async def _pass(self, operation: Pass) -> None:
-        """Wait for _PASS_S; the last heartbeat of each member in `alive` is an outcome."""
+    async def _let_time_pass(self, operation: TimePasses) -> None:
+        """Wait for _TIME_PASSES_S; the last heartbeat of each member in `alive` is an outcome."""
         loop = asyncio.get_running_loop()
-        end_s = loop.time() + _PASS_S
+        end_s = loop.time() + _TIME_PASSES_S
         last: dict[int, Outcome] = {}
         while loop.time() < end_s:
             for number in operation.alive:
@@ -446,7 +446,7 @@ class Group:
         found = None
         for _ in range(_ATTEMPTS):
             found = await self._ask(_NOBODY, request, version)
-            if _AGAIN.isdisjoint(_codes(found)):
+            if _RETRIABLE.isdisjoint(_codes(found)):
                 break
             await asyncio.sleep(_PAUSE_S)
         return found

@@ -126,7 +126,7 @@ class EndTransaction(NamedTuple):
     is_commit: bool
 
 
-class Pass(NamedTuple):
+class TimePasses(NamedTuple):
     """Time passes while only some members send heartbeats: the others expire."""
 
     alive: tuple[int, ...]
@@ -145,7 +145,7 @@ Operation = (
     | ListStates
     | CommitInTransaction
     | EndTransaction
-    | Pass
+    | TimePasses
 )
 
 TOPICS: Final = ("groups-a", "groups-b")
@@ -154,11 +154,11 @@ _STATES: Final = ("Stable", "PreparingRebalance", "CompletingRebalance", "Empty"
 
 
 def sequence(seed: int) -> tuple[Operation, ...]:
-    """The operations of a seed, in two phases with a `Pass` between them."""
+    """The operations of a seed, in two phases with a `TimePasses` between them."""
     random = Random(seed)
     first = _phase(random)
     alive = tuple(m for m in range(MEMBERS) if random.random() < 0.6)
-    return (*first, Pass(alive), *_phase(random))
+    return (*first, TimePasses(alive), *_phase(random))
 
 
 def readings() -> tuple[Operation, ...]:

@@ -41,8 +41,8 @@ def eligible_leaders(
     if ApiKey.DESCRIBE_TOPIC_PARTITIONS not in served or ApiKey.LEADER_AND_ISR in served:
         return {}
     found: dict[TopicPartition, EligibleLeaders] = {}
-    wanted = [TopicRequest(name=name) for name in sorted(topics)]
-    request = DescribeTopicPartitionsRequest(topics=wanted, response_partition_limit=page_size)
+    rows = [TopicRequest(name=name) for name in sorted(topics)]
+    request = DescribeTopicPartitionsRequest(topics=rows, response_partition_limit=page_size)
     while True:
         response = cluster.request(request)
         for topic in response.topics:

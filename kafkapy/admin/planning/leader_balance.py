@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kafkapy.admin.planning.levelling import level
+from kafkapy.admin.planning.levelling import balance
 from kafkapy.common.topic_partition import TopicPartition
 
 
@@ -16,52 +16,52 @@ class Leaders:
         self._partitions: list[TopicPartition] = []
         self._replicas: list[list[int]] = []
         self._leaders: list[int | None] = []
-        self._stays: list[set[int]] = []
+        self._retained: list[set[int]] = []
 
     def add(self, tp: TopicPartition, current: Sequence[int], planned: Sequence[int]) -> None:
         """Add a partition. Its current leader stays if it is a planned replica."""
-        stays = [broker_id for broker_id in current if broker_id in planned]
+        retained = [broker_id for broker_id in current if broker_id in planned]
         leader = current[0] if current and current[0] in planned else None
         self._partitions.append(tp)
-        self._replicas.append([*stays, *(b for b in planned if b not in stays)])
-        self._stays.append(set(stays))
+        self._replicas.append([*retained, *(b for b in planned if b not in retained)])
+        self._retained.append(set(retained))
         self._leaders.append(leader)
         if leader is not None:
             self.counts[leader] += 1
 
-    def settle(self) -> None:
+    def choose_missing(self) -> None:
         """Choose a leader for each partition whose leader was removed: of the replicas with data,
         the one on the broker with the fewest leaders.
         """
         for row, leader in enumerate(self._leaders):
             if leader is None:
-                replicas, stays = self._replicas[row], self._stays[row]
+                replicas, retained = self._replicas[row], self._retained[row]
                 chosen = min(
-                    replicas, key=lambda b: (b not in stays, self.counts[b], replicas.index(b))
+                    replicas, key=lambda b: (b not in retained, self.counts[b], replicas.index(b))
                 )
                 self._leaders[row] = chosen
                 self.counts[chosen] += 1
 
-    def level(self) -> None:
+    def balance(self) -> None:
         """Balance the leaders. A leader moves only to another replica of its partition."""
-        led: dict[int, dict[int, dict[int, None]]] = {
+        movable_rows: dict[int, dict[int, dict[int, None]]] = {
             b: {other: {} for other in self.counts} for b in self.counts
         }
         for row in range(len(self._partitions)):
-            self._enlist(led, row)
+            self._add_movable_row(movable_rows, row)
 
         def movable(source: int, target: int) -> int | None:
-            return next(iter(led[source][target]), None)
+            return next(iter(movable_rows[source][target]), None)
 
         def move(row: int, source: int, target: int) -> None:
             for other in self._replicas[row]:
-                led[source][other].pop(row, None)
+                movable_rows[source][other].pop(row, None)
             self._leaders[row] = target
-            self._enlist(led, row)
+            self._add_movable_row(movable_rows, row)
             self.counts[source] -= 1
             self.counts[target] += 1
 
-        level(self.counts, movable, move)
+        balance(self.counts, movable, move)
 
     def assignment(self) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
         """Each partition's replicas: its leader, the other remaining ones, then the new ones."""
@@ -71,9 +71,11 @@ class Leaders:
             assert leader is not None, tp
             yield tp, (leader, *(b for b in replicas if b != leader))
 
-    def _enlist(self, led: dict[int, dict[int, dict[int, None]]], row: int) -> None:
+    def _add_movable_row(
+        self, movable_rows: dict[int, dict[int, dict[int, None]]], row: int
+    ) -> None:
         leader = self._leaders[row]
         assert leader is not None, row
         for other in self._replicas[row]:
             if other != leader:
-                led[leader][other][row] = None
+                movable_rows[leader][other][row] = None

@@ -1,4 +1,4 @@
-"""Balances the load of brokers, one item at a time: `level`."""
+"""Balances the load of brokers, one item at a time: `balance`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 _Item = TypeVar("_Item")
 
 
-def level(
+def balance(
     loads: dict[int, int],
     movable: Callable[[int, int], _Item | None],
     move: Callable[[_Item, int, int], None],
@@ -22,23 +22,25 @@ def level(
     chain, in which each broker takes one and gives another. A broker without a path to a less
     loaded one keeps its load, and so do the brokers on its paths.
     """
-    settled: set[int] = set()
+    finished: set[int] = set()
     while True:
-        free = [broker_id for broker_id in sorted(loads) if broker_id not in settled]
-        if not free:
+        unfinished = [broker_id for broker_id in sorted(loads) if broker_id not in finished]
+        if not unfinished:
             return
-        most = max(loads[broker_id] for broker_id in free)
-        fullest = [broker_id for broker_id in free if loads[broker_id] == most]
-        ways = (_straight(loads, source, movable) for source in fullest)
-        way = next(filter(None, ways), []) or _chain(loads, fullest[0], movable, settled)
+        max_load = max(loads[broker_id] for broker_id in unfinished)
+        most_loaded = [broker_id for broker_id in unfinished if loads[broker_id] == max_load]
+        paths = (_direct_path(loads, source, movable) for source in most_loaded)
+        path = next(filter(None, paths), []) or _shortest_path(
+            loads, most_loaded[0], movable, finished
+        )
         # From the end, so that each broker in between gives an item before it takes one.
-        for giver, taker in reversed(list(pairwise(way))):
+        for giver, taker in reversed(list(pairwise(path))):
             item = movable(giver, taker)
             assert item is not None, (giver, taker)
             move(item, giver, taker)
 
 
-def _straight(
+def _direct_path(
     loads: dict[int, int], source: int, movable: Callable[[int, int], _Item | None]
 ) -> list[int]:
     """The source and the least loaded broker that can take an item from it; empty if none can."""
@@ -47,14 +49,14 @@ def _straight(
     return next(([source, b] for _, b in takers if movable(source, b) is not None), [])
 
 
-def _chain(
+def _shortest_path(
     loads: dict[int, int],
     source: int,
     movable: Callable[[int, int], _Item | None],
-    settled: set[int],
+    finished: set[int],
 ) -> list[int]:
     """The shortest path to a broker with at least two items less. Without one, all brokers reached
-    are added to `settled`.
+    are added to `finished`.
     """
     came_from = {source: source}
     queue = deque([source])
@@ -66,10 +68,10 @@ def _chain(
                 continue
             came_from[taker] = giver
             if loads[taker] <= limit:
-                way = [taker]
-                while way[-1] != source:
-                    way.append(came_from[way[-1]])
-                return way[::-1]
+                path = [taker]
+                while path[-1] != source:
+                    path.append(came_from[path[-1]])
+                return path[::-1]
             queue.append(taker)
-    settled.update(came_from)
+    finished.update(came_from)
     return []

@@ -28,11 +28,11 @@ def minimal_plan(
     brokers: Sequence[BrokerPlace],
     *,
     replication_factor: int | None = None,
-    level: bool = True,
+    balance: bool = True,
 ) -> dict[TopicPartition, tuple[int, ...]]:
     """Place the partitions of `current` on `brokers` with as few moves as possible.
 
-    With `level`, the replica and leader counts of brokers differ by at most one, as far as racks
+    With `balance`, the replica and leader counts of brokers differ by at most one, as far as racks
     allow. Without it, only replicas that must leave their broker or are missing are placed, on the
     brokers with fewest. `replication_factor` replaces that of every partition.
 
@@ -45,14 +45,14 @@ def minimal_plan(
     for tp in sorted(current):
         table.add(tp, current[tp], replication_factor or len(current[tp]))
     table.fill()
-    if level:
-        table.level()
+    if balance:
+        table.balance()
     leaders = Leaders([broker.broker_id for broker in brokers])
     for tp, replicas in table.rows():
         leaders.add(tp, current[tp], replicas)
-    leaders.settle()
-    if level:
-        leaders.level()
+    leaders.choose_missing()
+    if balance:
+        leaders.balance()
     return dict(leaders.assignment())
 
 
@@ -64,11 +64,13 @@ def _check(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "The replication factor must be between 1 and 32767 inclusive",
         )
-    widest = replication_factor or max((len(replicas) for replicas in current.values()), default=0)
-    if widest > len(brokers):
+    max_replicas = replication_factor or max(
+        (len(replicas) for replicas in current.values()), default=0
+    )
+    if max_replicas > len(brokers):
         raise ApiError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Replication factor: {widest} larger than available brokers: {len(brokers)}.",
+            f"Replication factor: {max_replicas} larger than available brokers: {len(brokers)}.",
         )
     racks = {broker.rack for broker in brokers}
     if None in racks and len(racks) > 1:

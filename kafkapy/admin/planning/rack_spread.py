@@ -23,17 +23,17 @@ class RackSpread:
 
     def limit(self, replication_factor: int) -> int:
         """The smallest limit of replicas per rack with which all replicas of a partition fit."""
-        known = self._limits.get(replication_factor)
-        if known is None:
-            known = 1
-            while self._room(known) < replication_factor:
-                known += 1
-            self._limits[replication_factor] = known
-        return known
+        limit = self._limits.get(replication_factor)
+        if limit is None:
+            limit = 1
+            while self._capacity(limit) < replication_factor:
+                limit += 1
+            self._limits[replication_factor] = limit
+        return limit
 
     def is_rigid(self, replication_factor: int) -> bool:
         """Whether every rack is at its limit, so that no replica can go to another rack."""
-        return self._room(self.limit(replication_factor)) == replication_factor
+        return self._capacity(self.limit(replication_factor)) == replication_factor
 
     def counts(self, replicas: Collection[int]) -> dict[str, int]:
         """The number of replicas by rack. Racks without replicas are left out."""
@@ -51,12 +51,12 @@ class RackSpread:
         vacancies = replication_factor - len(replicas)
         leaving: list[int] = []
         fullest_first = sorted(
-            range(len(replicas)), key=lambda at: (-counts[self.rack_of[replicas[at]]], -at)
+            range(len(replicas)), key=lambda index: (-counts[self.rack_of[replicas[index]]], -index)
         )
-        for broker_id in (replicas[at] for at in fullest_first):
+        for broker_id in (replicas[index] for index in fullest_first):
             rack = self.rack_of[broker_id]
-            alone = counts[rack] == 1
-            if counts[rack] > limit or (not alone and needed > vacancies + len(leaving)):
+            is_alone = counts[rack] == 1
+            if counts[rack] > limit or (not is_alone and needed > vacancies + len(leaving)):
                 counts[rack] -= 1
                 leaving.append(broker_id)
         return leaving
@@ -66,22 +66,22 @@ class RackSpread:
         replicas.
         """
         counts = self.counts(replicas)
-        room = [r for r, members in self.members.items() if counts.get(r, 0) < len(members)]
-        fewest = min(counts.get(rack, 0) for rack in room)
-        return [rack for rack in room if counts.get(rack, 0) == fewest]
+        candidates = [r for r, members in self.members.items() if counts.get(r, 0) < len(members)]
+        fewest = min(counts.get(rack, 0) for rack in candidates)
+        return [rack for rack in candidates if counts.get(rack, 0) == fewest]
 
     def may_move(
         self, replicas: Collection[int], replication_factor: int, source: int, target: int
     ) -> bool:
         """Whether a well spread partition stays well spread if a replica moves to the target."""
-        leaving, joining = self.rack_of[source], self.rack_of[target]
-        if leaving == joining:
+        source_rack, target_rack = self.rack_of[source], self.rack_of[target]
+        if source_rack == target_rack:
             return True
         counts = self.counts(replicas)
-        there = counts.get(joining, 0)
-        if there == 0:
+        target_count = counts.get(target_rack, 0)
+        if target_count == 0:
             return True
-        return counts[leaving] > 1 and there < self.limit(replication_factor)
+        return counts[source_rack] > 1 and target_count < self.limit(replication_factor)
 
-    def _room(self, limit: int) -> int:
+    def _capacity(self, limit: int) -> int:
         return sum(min(limit, len(members)) for members in self.members.values())

@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from kafkapy.admin.planning.levelling import level
+from kafkapy.admin.planning.levelling import balance
 from kafkapy.admin.planning.rack_spread import RackSpread
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -14,7 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 class ReplicaTable:
     """Replicas of partitions, by index. `loads` has the number of replicas by broker.
 
-    Call `add` for every partition, then `fill`, then optionally `level`.
+    Call `add` for every partition, then `fill`, then optionally `balance`.
     """
 
     def __init__(self, spread: RackSpread) -> None:
@@ -22,17 +22,17 @@ class ReplicaTable:
         self._spread = spread
         self._partitions: list[TopicPartition] = []
         self._replicas: list[list[int]] = []
-        self._stays: list[set[int]] = []
+        self._retained: list[set[int]] = []
         """The current replicas that have not moved."""
         self._factors: list[int] = []
 
     def add(self, tp: TopicPartition, current: Sequence[int], replication_factor: int) -> None:
         """Add a partition with its replicas. Replicas on brokers outside the plan must move."""
-        here = [broker_id for broker_id in current if broker_id in self.loads]
-        for broker_id in here:
+        remaining = [broker_id for broker_id in current if broker_id in self.loads]
+        for broker_id in remaining:
             self.loads[broker_id] += 1
         self._partitions.append(tp)
-        self._replicas.append(here)
+        self._replicas.append(remaining)
         self._factors.append(replication_factor)
 
     def fill(self) -> None:
@@ -42,7 +42,7 @@ class ReplicaTable:
                 self._drop(replicas, self._most_dispensable(replicas))
             for broker_id in self._spread.surplus(replicas, factor):
                 self._drop(replicas, broker_id)
-        self._stays = [set(replicas) for replicas in self._replicas]
+        self._retained = [set(replicas) for replicas in self._replicas]
         heaps = {
             rack: [(self.loads[b], b) for b in members]
             for rack, members in self._spread.members.items()
@@ -57,7 +57,7 @@ class ReplicaTable:
                 replicas.append(broker_id)
                 self.loads[broker_id] += 1
 
-    def level(self) -> None:
+    def balance(self) -> None:
         """Balance the loads as far as racks allow. Newly placed replicas move first, in chains too,
         then retained replicas.
 
@@ -65,18 +65,18 @@ class ReplicaTable:
         partition 1, so that a broker gets a few partitions of every topic.
         """
         placed: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
-        staying: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
+        retained: dict[int, dict[int, None]] = {broker_id: {} for broker_id in self.loads}
         order = sorted(
             range(len(self._partitions)),
             key=lambda row: (self._partitions[row].partition, self._partitions[row].topic),
         )
         for row in order:
             for broker_id in self._replicas[row]:
-                (staying if broker_id in self._stays[row] else placed)[broker_id][row] = None
+                (retained if broker_id in self._retained[row] else placed)[broker_id][row] = None
         spread, factors, rack_of = self._spread, self._factors, self._spread.rack_of
         rigid = all(spread.is_rigid(factor) for factor in set(factors))
 
-        def first(rows: Iterable[int], source: int, target: int) -> int | None:
+        def first_movable(rows: Iterable[int], source: int, target: int) -> int | None:
             if rigid and rack_of[source] != rack_of[target]:
                 return None
             for row in rows:
@@ -88,27 +88,27 @@ class ReplicaTable:
             return None
 
         def movable_at_no_cost(source: int, target: int) -> int | None:
-            return first(placed[source], source, target)
+            return first_movable(placed[source], source, target)
 
         def movable(source: int, target: int) -> int | None:
-            return first(chain(placed[source], staying[source]), source, target)
+            return first_movable(chain(placed[source], retained[source]), source, target)
 
         def move(row: int, source: int, target: int) -> None:
             replicas = self._replicas[row]
             replicas[replicas.index(source)] = target
-            self._stays[row].discard(source)
+            self._retained[row].discard(source)
             placed[source].pop(row, None)
-            staying[source].pop(row, None)
+            retained[source].pop(row, None)
             placed[target][row] = None
             # To the end of the order: no partition moves twice while another could move once.
-            for broker_id in self._stays[row]:
-                staying[broker_id].pop(row)
-                staying[broker_id][row] = None
+            for broker_id in self._retained[row]:
+                retained[broker_id].pop(row)
+                retained[broker_id][row] = None
             self.loads[source] -= 1
             self.loads[target] += 1
 
-        level(self.loads, movable_at_no_cost, move)
-        level(self.loads, movable, move)
+        balance(self.loads, movable_at_no_cost, move)
+        balance(self.loads, movable, move)
 
     def rows(self) -> Iterator[tuple[TopicPartition, list[int]]]:
         """Partitions with their replicas, in no particular order."""
@@ -124,25 +124,27 @@ class ReplicaTable:
         """
         counts, rack_of = self._spread.counts(replicas), self._spread.rack_of
         ranked = [
-            (counts[rack_of[broker_id]], self.loads[broker_id], place, broker_id)
-            for place, broker_id in enumerate(replicas)
+            (counts[rack_of[broker_id]], self.loads[broker_id], position, broker_id)
+            for position, broker_id in enumerate(replicas)
         ]
         return max(ranked)[3]
 
-    def _least_loaded(self, heap: list[tuple[int, int]], taken: Sequence[int]) -> tuple[int, int]:
-        """(load, broker) of the least loaded broker that is not in `taken`. Loads never decrease
+    def _least_loaded(
+        self, heap: list[tuple[int, int]], excluded: Sequence[int]
+    ) -> tuple[int, int]:
+        """(load, broker) of the least loaded broker that is not in `excluded`. Loads never decrease
         during `fill`'s placements.
         """
-        passed = []
+        skipped = []
         while True:
             load, broker_id = heap[0]
             if load != self.loads[broker_id]:
                 heapq.heapreplace(heap, (self.loads[broker_id], broker_id))
-            elif broker_id in taken:
-                passed.append(heapq.heappop(heap))
+            elif broker_id in excluded:
+                skipped.append(heapq.heappop(heap))
             else:
                 break
         found = heap[0]
-        for entry in passed:
+        for entry in skipped:
             heapq.heappush(heap, entry)
         return found

@@ -50,8 +50,8 @@ def planned_moves(
         for tp, move in running.items()
     }
     for tp, target in targets.items():
-        known = moves.get(tp)
-        sources = known.sources if known else frozenset(current[tp])
+        running_move = moves.get(tp)
+        sources = running_move.sources if running_move else frozenset(current[tp])
         moves[tp] = PartitionMove(sources, frozenset(target) - sources)
     return moves
 

@@ -46,27 +46,33 @@ class AclsOptions(ClusterOptions):
     add: bool = flag("Add entries.")
     remove: bool = flag("Remove entries.")
     list_: bool = flag("List entries.")
-    topic: list[str] = values("A topic; * is every one.", metavar="TOPIC")
-    group: list[str] = values("A group; * is every one.", metavar="GROUP")
-    transactional_id: list[str] = values("A transactional id; * is every one.", metavar="ID")
+    topic: list[str] = values("A topic; * means all topics.", metavar="TOPIC")
+    group: list[str] = values("A group; * means all groups.", metavar="GROUP")
+    transactional_id: list[str] = values("A transactional id; * means all ids.", metavar="ID")
     delegation_token: list[str] = values("A delegation token.", metavar="ID")
     user_principal: list[str] = values("A user, for delegation tokens.", metavar="PRINCIPAL")
     cluster: bool = flag("The cluster itself.")
     resource_pattern_type: str = value(
-        "What a name stands for.", metavar="TYPE", default="literal", choices=PATTERNS
+        "The type of the resource patterns.", metavar="TYPE", default="literal", choices=PATTERNS
     )
-    allow_principal: list[str] = values("Who is allowed.", metavar="TYPE:NAME")
-    deny_principal: list[str] = values("Who is denied.", metavar="TYPE:NAME")
-    allow_host: list[str] = values("From where; default: everywhere.", metavar="HOST")
-    deny_host: list[str] = values("From where not; default: nowhere.", metavar="HOST")
-    operation: list[str] = values("What; default: All.", metavar="OPERATION")
-    producer: bool = flag("What a producer needs: Write, Describe, Create on topics.")
-    idempotent: bool = flag("With --producer: IdempotentWrite on the cluster as well.")
-    consumer: bool = flag("What a consumer needs: Read, Describe on topics, Read on groups.")
+    allow_principal: list[str] = values("A principal to allow.", metavar="TYPE:NAME")
+    deny_principal: list[str] = values("A principal to deny.", metavar="TYPE:NAME")
+    allow_host: list[str] = values(
+        "A host of the allowed principals; default: all hosts.", metavar="HOST"
+    )
+    deny_host: list[str] = values(
+        "A host of the denied principals; default: all hosts.", metavar="HOST"
+    )
+    operation: list[str] = values("An operation; default: All.", metavar="OPERATION")
+    producer: bool = flag("The operations of a producer: Write, Describe and Create on topics.")
+    idempotent: bool = flag("With --producer: also IdempotentWrite on the cluster.")
+    consumer: bool = flag(
+        "The operations of a consumer: Read and Describe on topics, Read on groups."
+    )
     principal: list[str] = values(
         "With --list: only entries of this principal.", metavar="TYPE:NAME"
     )
-    force: bool = flag("Do not ask before entries are removed.")
+    force: bool = flag("Remove entries without confirmation.")
 
 
 def run(options: AclsOptions, env: Environment) -> ExitStatus:
@@ -85,8 +91,8 @@ def check(options: AclsOptions) -> str:
     """
     require(options, "bootstrap_server")
     action = one_action(options, ACTIONS, "--list, --add, --remove. ")
-    who = ("allow_host", "allow_principal", "deny_host", "deny_principal")
-    refuse(options, "list_", "producer", "consumer", *who)
+    principal_options = ("allow_host", "allow_principal", "deny_host", "deny_principal")
+    refuse(options, "list_", "producer", "consumer", *principal_options)
     refuse(options, "producer", "operation", "deny_principal", "deny_host")
     refuse(options, "consumer", "operation", "deny_principal", "deny_host")
     if options.principal and not options.list_:
@@ -154,10 +160,14 @@ def _list(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
     shown: Acls = {} if principals else found
     for principal in principals:
         text.append(f"ACLs for principal `{principal}`")
-        of_one = {r: [e for e in each if e.principal == principal] for r, each in found.items()}
-        of_one = {resource: entries for resource, entries in of_one.items() if entries}
-        text += _blocks(of_one)
-        for resource, entries in of_one.items():
+        principal_acls = {
+            r: [e for e in each if e.principal == principal] for r, each in found.items()
+        }
+        principal_acls = {
+            resource: entries for resource, entries in principal_acls.items() if entries
+        }
+        text += _blocks(principal_acls)
+        for resource, entries in principal_acls.items():
             shown[resource] = [*shown.get(resource, []), *entries]
     text += [] if principals else _blocks(found)
     rows = [
@@ -200,14 +210,14 @@ def _plan(options: AclsOptions) -> Acls:
         raise UsageError(str(error)) from error
     try:
         if roles:
-            return acl_plan.planned_roles(
+            return acl_plan.planned_role_entries(
                 resources,
                 principals,
                 producer=options.producer,
                 consumer=options.consumer,
                 idempotent=options.idempotent,
             )
-        return acl_plan.planned(resources, principals, operations)
+        return acl_plan.planned_entries(resources, principals, operations)
     except ConfigError as error:
         raise CommandFailed(COMMAND.failure.format(error)) from error
 
@@ -228,11 +238,11 @@ def _resources(options: AclsOptions) -> list[ResourcePattern]:
 
 
 def _block(
-    what: str, resource: ResourcePattern, entries: Iterable[AccessControlEntry]
+    heading: str, resource: ResourcePattern, entries: Iterable[AccessControlEntry]
 ) -> list[str]:
     """Kafka's lines: a space before the first entry and behind the last, then an empty line."""
     lines = "\n".join(f"\t{entry}" for entry in entries)
-    return [f"{what} resource `{resource}`: ", f" {lines} ", ""]
+    return [f"{heading} resource `{resource}`: ", f" {lines} ", ""]
 
 
 def _blocks(found: Acls) -> list[str]:
@@ -262,8 +272,8 @@ def _confirmed(
     else:
         question = f"delete all ACLs for resource filter `{shown}`? (y/n)"
     # On stdout, as in Kafka's tool, unless stdout must contain only JSON.
-    ask = env.warn if options.output is OutputFormat.json else env.line
-    ask(f"Are you sure you want to {question}")
+    print_line = env.warn if options.output is OutputFormat.json else env.line
+    print_line(f"Are you sure you want to {question}")
     env.stdout.flush()
     return env.stdin.readline().strip().lower() == "y"
 
@@ -303,16 +313,16 @@ COMMAND: Final = Command(
     failure="Error while executing ACL command: {}",
     refused=dict.fromkeys(
         ("authorizer", "authorizer-properties", "zk-tls-config-file"),
-        "it loads a Java authorizer into the tool to write past the brokers, which Kafka itself"
-        " deprecated; name the brokers with --bootstrap-server",
+        "it loads a Java authorizer that writes ACLs without the brokers, which Kafka deprecated;"
+        " use --bootstrap-server",
     ),
     groups={
         "What to do": "add remove list force",
-        "Which resources": (
+        "Resources": (
             "topic group transactional-id delegation-token user-principal cluster"
             " resource-pattern-type"
         ),
-        "Who may do what": (
+        "Principals, hosts and operations": (
             "allow-principal deny-principal allow-host deny-host operation producer idempotent"
             " consumer principal"
         ),
@@ -325,7 +335,7 @@ COMMAND: Final = Command(
             "--add --allow-principal User:bob --consumer --topic orders --group billing {B}"
         ),
         "List the entries of a topic.": "--list --topic orders {B}",
-        "Remove all entries of a user for a topic, without a question.": (
+        "Remove all entries of a user for a topic, without confirmation.": (
             "--remove --allow-principal User:alice --topic orders --force {B}"
         ),
     },

@@ -27,11 +27,13 @@ class AgentOptions(ClusterOptions):
 
     topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
     state: str | None = value(
-        "REQUIRED: the file that remembers how far each file was read.", metavar="FILE"
+        "REQUIRED: the file that stores the position in each file.", metavar="FILE"
     )
-    from_end: bool = flag("At the very first start, leave out the lines that are there.")
-    once: bool = flag("Send what is there, also a last line without its end; then stop.")
-    poll_ms: int = value("How often to look for new lines.", metavar="MS", default=500)
+    from_end: bool = flag("At the very first start, skip the existing lines.")
+    once: bool = flag(
+        "Send the existing lines, including a last line without a line end, then stop."
+    )
+    poll_ms: int = value("The interval between checks for new lines.", metavar="MS", default=500)
     producer_property: list[str] = values("A producer property.", metavar="K=V")
     files: list[str] = values(
         "Files or quoted patterns; new files that match are followed too.", metavar="FILE..."
@@ -61,12 +63,12 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     sink = TopicSink(options.topic, properties, env.warn, stop.is_set)
     state = State(Path(options.state))
     agent = Agent(options.files, state, sink, env.warn, from_end=options.from_end)
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in STOP_SIGNALS}
+    old_handlers = {number: signal.signal(number, lambda *_: stop.set()) for number in STOP_SIGNALS}
     try:
         agent.run(stop, poll_s=options.poll_ms / 1000, once=options.once)
     finally:
         agent.close()
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler)
     data = {"topic": options.topic, "sent": agent.sent}
     show(env, Report("agent", [data], [f"{agent.sent} lines to {options.topic}"]), options.output)
@@ -86,10 +88,10 @@ COMMAND: Final = Command(
         "How to send": "producer-property",
     },
     examples={
-        "Follow a log file; the state file remembers how far it was read.": (
+        "Follow a log file; the state file stores the position.": (
             "--topic logs --state agent.state app.log {B}"
         ),
-        "Send what is there, then stop.": (
+        "Send the existing lines, then stop.": (
             "--topic logs --state agent.state --once app.log other.log {B}"
         ),
     },

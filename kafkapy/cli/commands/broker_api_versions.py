@@ -57,7 +57,7 @@ def _line(api: ApiSupport) -> str:
     name = f"{api.name}({api.key})"
     if api.usable is not None:
         return f"{name}: {_range(api)} [usable: {api.usable}]"
-    return f"{name}: {_range(api)}" + (f" [unusable: node {api.node_is}]" if api.node_is else "")
+    return f"{name}: {_range(api)}" + (f" [unusable: node {api.mismatch}]" if api.mismatch else "")
 
 
 def _range(api: ApiSupport) -> str:

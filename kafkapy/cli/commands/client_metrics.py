@@ -37,7 +37,7 @@ class ClientMetricsOptions(ClusterOptions):
     describe: bool = flag("Show a subscription, or all.")
     list_: bool = flag("Show the names of all subscriptions.")
     name: str | None = value("The subscription.", metavar="NAME")
-    generate_name: bool = flag("With --alter: a random name for a new subscription.")
+    generate_name: bool = flag("With --alter: create a subscription with a random name.")
     interval: str | None = value(
         "Milliseconds between pushes of a client; empty for the default, 300000.", metavar="MS"
     )
@@ -76,10 +76,10 @@ def check(options: ClientMetricsOptions) -> str:
     action = one_action(options, ACTIONS, "--alter, --delete, --describe or --list.")
     if options.bootstrap_server is None:
         raise UsageError("--bootstrap-server must be specified.")
-    of_alter = ("generate_name", "interval", "match", "metrics")
-    refuse(options, "delete", *of_alter)
-    refuse(options, "describe", *of_alter)
-    refuse(options, "list_", "name", *of_alter)
+    alter_options = ("generate_name", "interval", "match", "metrics")
+    refuse(options, "delete", *alter_options)
+    refuse(options, "describe", *alter_options)
+    refuse(options, "list_", "name", *alter_options)
     if options.alter and (options.name is not None) == options.generate_name:
         raise UsageError("One of --name or --generate-name must be specified with --alter.")
     if options.interval and not re.fullmatch(r"[+-]?[0-9]+", options.interval):
@@ -104,7 +104,7 @@ def _alter(cluster: Cluster, options: ClientMetricsOptions) -> Report:
     sets = {key: text for key, text in given.items() if text}
     deletes = [key for key, text in given.items() if text == ""]
     incremental_alter_configs(cluster, _resource(name), sets, deletes)
-    return _done("Altered", name)
+    return _change_report("Altered", name)
 
 
 def _delete(cluster: Cluster, options: ClientMetricsOptions) -> Report:
@@ -112,7 +112,7 @@ def _delete(cluster: Cluster, options: ClientMetricsOptions) -> Report:
 
     name = options.name or ""
     incremental_alter_configs(cluster, _resource(name), {}, list(_configs(cluster, name)))
-    return _done("Deleted", name)
+    return _change_report("Deleted", name)
 
 
 def _describe(cluster: Cluster, options: ClientMetricsOptions) -> Report:
@@ -156,9 +156,9 @@ def _resource(name: str) -> Resource:
     return Resource(ResourceType.CLIENT_METRICS, name)
 
 
-def _done(word: str, name: str) -> Report:
-    text = [f"{word} client metrics config for {name}."]
-    return Report("client-metrics", [{"name": name, "done": word.lower()}], text)
+def _change_report(action: str, name: str) -> Report:
+    text = [f"{action} client metrics config for {name}."]
+    return Report("client-metrics", [{"name": name, "done": action.lower()}], text)
 
 
 _ACTIONS: Final[Mapping[str, Callable[[Cluster, ClientMetricsOptions], Report]]] = {
@@ -184,6 +184,6 @@ COMMAND: Final = Command(
             "--alter --name one --metrics '*' --match client_id=billing {B}"
         ),
         "Show all subscriptions.": "--describe {B}",
-        "End a subscription.": "--delete --name producers {B}",
+        "Delete a subscription.": "--delete --name producers {B}",
     },
 )

@@ -35,7 +35,7 @@ REMOTE_VERBS: Final = ("cluster-id", "list-endpoints", "unregister")
 VERBS: Final = (*LOCAL_VERBS, *REMOTE_VERBS)
 COLUMNS: Final = ("Server", "Address", "State", "Pid", "Controller", "Leaders")
 ENDPOINT_COLUMNS: Final = ("ID", "HOST", "PORT", "RACK", "ENDPOINT_TYPE")
-_OF_ONE: Final = ("kill", "restart")
+_BROKER_VERBS: Final = ("kill", "restart")
 
 
 @dataclass
@@ -43,18 +43,19 @@ class LocalClusterOptions(ClusterOptions):
     """The flags of all verbs."""
 
     words: list[str] = values(
-        "What to do, and the id of the broker that is killed or restarted.",
+        "The action, and the id of the broker to kill or restart.",
         metavar="start|status|stop|kill ID|restart ID|cluster-id|list-endpoints|unregister",
         choices=VERBS,
     )
-    dir: str = value("Where the cluster is.", metavar="DIR", default=DIRECTORY)
+    dir: str = value("The directory of the cluster.", metavar="DIR", default=DIRECTORY)
     brokers: int | None = value(
-        f"start: how many brokers; a cluster can grow. Default: those it has, or {BROKERS}.",
+        f"start: the number of brokers; a cluster can grow. Default: its number, or {BROKERS}.",
         metavar="N",
     )
     base_port: int | None = value(
-        "start: the port of the first broker; the others come after it, ZooKeeper is one before."
-        f" 0 takes free ports. Default: {BASE_PORT}; a cluster keeps its ports.",
+        "start: the port of the first broker; the other brokers have the ports after it, ZooKeeper"
+        " the port before it. 0 selects free ports."
+        f" Default: {BASE_PORT}; a cluster keeps its ports.",
         metavar="PORT",
     )
     zookeeper: Implementation | None = value(
@@ -74,12 +75,14 @@ class LocalClusterOptions(ClusterOptions):
         short="c",
     )
     id: int | None = value(
-        "unregister: the broker that a KRaft cluster is to forget.",
+        "unregister: the broker to unregister from a KRaft cluster.",
         metavar="ID",
         short="i",
         bits=32,
     )
-    strict: bool = flag("unregister: exit 1 if the cluster cannot; Kafka's tool exits 0.")
+    strict: bool = flag(
+        "unregister: exit with 1 if the cluster does not support it; Kafka's tool exits with 0."
+    )
     override: list[str] = values(
         "start: a property of every broker, kept for later starts.", metavar="KEY=VALUE"
     )
@@ -89,25 +92,25 @@ def run(options: LocalClusterOptions, env: Environment) -> ExitStatus:
     """Run the verb, and print a line for each step. JSON output is the final state."""
     verb, broker_id = _verb(options.words)
     if verb in REMOTE_VERBS:
-        return _ask(verb, options, env)
+        return _run_remote(verb, options, env)
     from kafkapy.tools.local.local_cluster import LocalCluster
 
     quiet = options.output is OutputFormat.json
 
-    def say(line: str) -> None:
+    def print_line(line: str) -> None:
         if not quiet:
             env.line(line)
             env.stdout.flush()
 
-    cluster = LocalCluster(_layout(options, verb), say)
+    cluster = LocalCluster(_layout(options, verb), print_line)
     with terminable():
-        _do(verb, cluster, broker_id)
+        _run_local(verb, cluster, broker_id)
     if quiet or verb == "status":
         show(env, _report(cluster, cluster.status()), options.output)
     return ExitStatus.SUCCESS
 
 
-def _do(verb: str, cluster: LocalCluster, broker_id: int) -> None:
+def _run_local(verb: str, cluster: LocalCluster, broker_id: int) -> None:
     match verb:
         case "start":
             cluster.start()
@@ -122,10 +125,10 @@ def _do(verb: str, cluster: LocalCluster, broker_id: int) -> None:
 def _verb(words: list[str]) -> tuple[str, int]:
     """The verb and its broker (0: all)."""
     verb, *operands = words or [""]
-    expected = 1 if verb in _OF_ONE else 0
+    expected = 1 if verb in _BROKER_VERBS else 0
     if verb not in VERBS or len(operands) < expected:
         raise UsageError(
-            "Say what to do: kafkapy cluster start|status|stop|kill ID|restart ID, or"
+            "Name an action: kafkapy cluster start|status|stop|kill ID|restart ID, or"
             " cluster-id|list-endpoints|unregister --bootstrap-server HOST:PORT"
         )
     if len(operands) > expected:
@@ -137,7 +140,7 @@ def _verb(words: list[str]) -> tuple[str, int]:
     return verb, int(operands[0])
 
 
-def _ask(verb: str, options: LocalClusterOptions, env: Environment) -> ExitStatus:
+def _run_remote(verb: str, options: LocalClusterOptions, env: Environment) -> ExitStatus:
     """Run a verb of Kafka's tool on any cluster."""
     options.command_config = options.command_config or options.config
     if verb == "unregister":
@@ -156,13 +159,13 @@ def _unregister(options: LocalClusterOptions, env: Environment) -> ExitStatus:
     require(options, "id")
     assert options.id is not None
     with options.connect(env) as cluster:
-        done = unregister_broker(cluster, options.id)
+        is_unregistered = unregister_broker(cluster, options.id)
     line = "The target cluster does not support the broker unregistration API."
-    if done:
+    if is_unregistered:
         line = f"Broker {options.id} is no longer registered."
-    data = {"broker": options.id, "unregistered": done}
+    data = {"broker": options.id, "unregistered": is_unregistered}
     show(env, Report("cluster", [data], [line]), options.output)
-    return ExitStatus.SUCCESS if done or not options.strict else ExitStatus.FAILURE
+    return ExitStatus.SUCCESS if is_unregistered or not options.strict else ExitStatus.FAILURE
 
 
 def _id_report(found: ClusterMetadata) -> Report:
@@ -198,7 +201,9 @@ def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
     layout = load(directory)
     if verb != "start":
         if layout is None:
-            raise UsageError(f"There is no cluster in {directory}: kafkapy cluster start makes one")
+            raise UsageError(
+                f"There is no cluster in {directory}: kafkapy cluster start creates one"
+            )
         return layout
     overrides = parse_assignments(options.override)
     if layout is None:
@@ -207,7 +212,7 @@ def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
         layout = create(directory, brokers, base_port, overrides, options.zookeeper)
     else:
         chosen = (options.base_port, overrides, options.zookeeper)
-        layout = layout.changed(options.brokers, *chosen)
+        layout = layout.with_changes(options.brokers, *chosen)
     return layout
 
 
@@ -246,7 +251,7 @@ COMMAND: Final = Command(
     operands="words",
     refused=dict.fromkeys(
         ("bootstrap-controller", "C"),
-        "it names KRaft controllers; the brokers answer as well: --bootstrap-server",
+        "kafkapy sends no requests to KRaft controllers; use --bootstrap-server",
     ),
     groups={
         "Connection": "config",

@@ -33,7 +33,7 @@ ENTITY_TYPES: Final = (
     *(BROKER_LOGGERS, CLIENT_METRICS, GROUPS),
 )
 # Types that have a default entity.
-DEFAULTABLE: Final = (USERS, CLIENTS, BROKERS, IPS)
+TYPES_WITH_DEFAULT: Final = (USERS, CLIENTS, BROKERS, IPS)
 SHORTHANDS: Final = {
     "topic": TOPICS,
     "client": CLIENTS,
@@ -64,14 +64,14 @@ class ConfigsOptions(ClusterOptions):
     """The flags of `ConfigCommand`."""
 
     zookeeper: str | None = value(
-        "The older form: ZooKeeper instead of --bootstrap-server.", metavar="HOST:PORT,.../CHROOT"
+        "Deprecated: ZooKeeper instead of --bootstrap-server.", metavar="HOST:PORT,.../CHROOT"
     )
     zk_tls_config_file: str | None = value(
         "With --zookeeper: a property file with zookeeper.ssl.* keys.", metavar="FILE"
     )
     describe: bool = flag("Show the configs of entities.")
     alter: bool = flag("Change the configs of an entity.")
-    all_: bool = flag("With --describe: every config, not only the dynamic ones.")
+    all_: bool = flag("With --describe: all configs, not only dynamic ones.")
     entity_type: list[str] = values("The type of entity.", metavar="TYPE", choices=ENTITY_TYPES)
     entity_name: list[str] = values(
         "The entity: topic, client id, user, broker id, address.", metavar="NAME"
@@ -94,7 +94,7 @@ class ConfigsOptions(ClusterOptions):
     )
     add_config_file: str | None = value("A property file of configs to set.", metavar="FILE")
     delete_config: list[str] = values("Configs to remove.", metavar="K,K")
-    force: bool = flag("Accepted for compatibility: nothing is asked.")
+    force: bool = flag("Accepted for compatibility: there is no confirmation.")
 
 
 def run(options: ConfigsOptions, env: Environment) -> ExitStatus:
@@ -200,7 +200,7 @@ def entities_of(options: ConfigsOptions) -> list[Entity]:
         for name, kind in SHORTHANDS.items()
         if getattr(options, name) is not None
     ] + [Entity(kind, "") for name, kind in DEFAULT_SHORTHANDS.items() if getattr(options, name)]
-    _refuse_twice([*options.entity_type, *(entity.type for entity in short)])
+    _refuse_duplicates([*options.entity_type, *(entity.type for entity in short)])
     if short and (options.entity_type or options.entity_name):
         raise UsageError(
             "--entity-{type,name,default} should not be used in conjunction with specific entity"
@@ -219,21 +219,23 @@ def entities_of(options: ConfigsOptions) -> list[Entity]:
     return [Entity(kind, name) for kind, name in zip(options.entity_type, names, strict=True)]
 
 
-def _refuse_twice(types: Sequence[str]) -> None:
-    twice = sorted({kind for kind in types if types.count(kind) > 1})
-    if twice:
-        raise UsageError(f"Duplicate entity type(s) specified: {','.join(twice)}")
+def _refuse_duplicates(types: Sequence[str]) -> None:
+    duplicates = sorted({kind for kind in types if types.count(kind) > 1})
+    if duplicates:
+        raise UsageError(f"Duplicate entity type(s) specified: {','.join(duplicates)}")
 
 
 def _check_types(entities: list[Entity], *, by_zookeeper: bool) -> None:
     types = [entity.type for entity in entities]
     known = configs_zookeeper.ENTITY_TYPES if by_zookeeper else ENTITY_TYPES
-    way = "--zookeeper" if by_zookeeper else "--bootstrap-server or --bootstrap-controller"
+    connection_option = (
+        "--zookeeper" if by_zookeeper else "--bootstrap-server or --bootstrap-controller"
+    )
     for kind in types:
         if kind not in known:
             raise UsageError(
                 f"Invalid entity type {kind}, the entity type must be one of {', '.join(known)}"
-                f" with a {way} argument"
+                f" with a {connection_option} argument"
             )
     if not types:
         raise UsageError("At least one entity type must be specified")
@@ -244,13 +246,13 @@ def _check_types(entities: list[Entity], *, by_zookeeper: bool) -> None:
 def _check_name(entity: Entity, options: ConfigsOptions) -> None:
     kind, name = entity
     if options.alter and name is None:
-        if kind in DEFAULTABLE:
+        if kind in TYPES_WITH_DEFAULT:
             raise UsageError(
                 "an entity-name or default entity must be specified with --alter of users,"
                 " clients, brokers or ips"
             )
         raise UsageError(f"an entity name must be specified with --alter of {kind}")
-    if options.alter and name == "" and kind not in DEFAULTABLE:
+    if options.alter and name == "" and kind not in TYPES_WITH_DEFAULT:
         raise UsageError(f"an entity name must be specified with --alter of {kind}")
     if kind == BROKER_LOGGERS and not name:
         raise UsageError("an entity name must be specified with --describe of broker-loggers")
@@ -372,26 +374,26 @@ COMMAND: Final = Command(
     help="Describe and alter dynamic configs of topics, brokers, clients, users, groups and more.",
     failure="Error while executing config command with args '{words}': {}",
     refused={
-        "bootstrap-controller": "it names KRaft controllers; the brokers answer as well:"
+        "bootstrap-controller": "kafkapy sends no requests to KRaft controllers; use"
         " --bootstrap-server"
     },
     groups={
         "Connection": "zookeeper zk-tls-config-file",
         "What to do": "describe alter add-config add-config-file delete-config all force",
-        "Whose configs": (
+        "Entities": (
             "topic broker broker-defaults broker-logger user user-defaults client client-defaults"
             " ip ip-defaults client-metrics group entity-type entity-name entity-default"
         ),
     },
     examples={
-        "Show the configs that a topic has of its own.": "--describe --topic orders {B}",
+        "Show the configs that a topic overrides.": "--describe --topic orders {B}",
         "Keep the records of a topic for a day.": (
             "--alter --topic orders --add-config retention.ms=86400000 {B}"
         ),
-        "Go back to the cluster's default.": (
+        "Restore the cluster's default.": (
             "--alter --topic orders --delete-config retention.ms {B}"
         ),
-        "Limit how much a user writes to 1 MiB a second.": (
+        "Limit the writes of a user to 1 MiB a second.": (
             "--alter --user alice --add-config producer_byte_rate=1048576 {B}"
         ),
     },

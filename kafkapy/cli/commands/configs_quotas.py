@@ -28,10 +28,10 @@ QUOTA_KEYS: Final = {USERS: _RATES, CLIENTS: _RATES, IPS: ("connection_creation_
 _DOUBLE: Final = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)"
 
 # A type and a name. "" is the default entity, None means all entities of the type.
-Named = tuple[str, str | None]
+EntityName = tuple[str, str | None]
 
 
-def describe(cluster: Cluster, entities: Sequence[Named]) -> Report:
+def describe(cluster: Cluster, entities: Sequence[EntityName]) -> Report:
     """Quotas of users, clients, both together, or addresses. For users alone, credentials too.
 
     Raises:
@@ -58,7 +58,7 @@ def _scram(cluster: Cluster, user: str | None) -> Report:
         return scram_report({}) if user is None else scram_error_report(user, error)
 
 
-def alter(cluster: Cluster, entities: Sequence[Named], change: ConfigChange) -> None:
+def alter(cluster: Cluster, entities: Sequence[EntityName], change: ConfigChange) -> None:
     """Change the quotas of one entity, or the credentials of one user.
 
     Raises:
@@ -75,14 +75,14 @@ def alter(cluster: Cluster, entities: Sequence[Named], change: ConfigChange) -> 
         _alter_scram(cluster, entities, scram, others)
         return
     sets = _quota_values(kind, change.sets)
-    asked = quota_entities(entities)
-    present = describe_quotas(cluster, asked)
+    quota_targets = quota_entities(entities)
+    present = describe_quotas(cluster, quota_targets)
     change.refuse_unknown_deletes({key for values in present.values() for key in values})
-    alter_quotas(cluster, asked, sets, change.deletes)
+    alter_quotas(cluster, quota_targets, sets, change.deletes)
 
 
 def _alter_scram(
-    cluster: Cluster, entities: Sequence[Named], scram: ConfigChange, others: ConfigChange
+    cluster: Cluster, entities: Sequence[EntityName], scram: ConfigChange, others: ConfigChange
 ) -> None:
     from kafkapy.admin.scram import alter_scram, describe_scram
     from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials
@@ -108,9 +108,9 @@ def _alter_scram(
 def _quota_values(kind: str, sets: Mapping[str, str]) -> dict[str, float]:
     unknown = [key for key in sets if key not in QUOTA_KEYS[kind]]
     if unknown:
-        what = "connection_creation_rate quota configs" if kind == IPS else "quota configs"
+        config_kind = "connection_creation_rate quota configs" if kind == IPS else "quota configs"
         raise ConfigError(
-            f"Only {what} can be added for '{kind}' using --bootstrap-server. "
+            f"Only {config_kind} can be added for '{kind}' using --bootstrap-server. "
             f"Unexpected config names: {','.join(unknown)}"
         )
     values = {}
@@ -121,7 +121,7 @@ def _quota_values(kind: str, sets: Mapping[str, str]) -> dict[str, float]:
     return values
 
 
-def quota_entities(entities: Sequence[Named]) -> list[QuotaEntity]:
+def quota_entities(entities: Sequence[EntityName]) -> list[QuotaEntity]:
     """Entities with the type names of quotas."""
     from kafkapy.admin import quotas
 

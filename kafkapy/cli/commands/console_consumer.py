@@ -16,7 +16,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
     flag,
-    forget_endless,
+    normalise_limits,
     properties_of,
     require,
     value,
@@ -41,36 +41,37 @@ class ConsoleConsumerOptions(ClusterOptions):
     include: str | None = value("A regular expression of topics to read.", metavar="REGEX")
     whitelist: str | None = value("Deprecated: --include.", metavar="REGEX")
     partition: int | None = value(
-        "The one partition to read, from its end unless told otherwise.",
+        "The only partition to read, by default from its end.",
         metavar="N",
         bits=32,
     )
     offset: str | None = value(
-        "Where to start in --partition: a number, earliest or latest.", metavar="OFFSET"
+        "The start offset in --partition: a number, earliest or latest.", metavar="OFFSET"
     )
     from_beginning: bool = flag("Start at the earliest record when the group has no offset.")
-    max_messages: int | None = value("Stop after so many records.", metavar="N")
-    timeout_ms: int | None = value("Stop when no record comes for so long.", metavar="MS")
+    max_messages: int | None = value("Stop after this number of records.", metavar="N")
+    timeout_ms: int | None = value("Stop if no record arrives for this time.", metavar="MS")
     group: str | None = value(
         "The consumer group. Without one, nothing is committed.", metavar="GROUP"
     )
     isolation_level: str = value(
-        "read_committed leaves out records of open and aborted transactions.",
+        "read_committed skips records of open and aborted transactions.",
         metavar="LEVEL",
         default="read_uncommitted",
         choices=("read_uncommitted", "read_committed"),
     )
-    formatter: str | None = value("How records are shown.", metavar="CLASS")
+    formatter: str | None = value("The formatter of records.", metavar="CLASS")
     property: list[str] = values(
-        "What is shown of a record: print.timestamp, print.partition, print.offset, print.headers,"
-        " print.key, print.value, key.separator, line.separator, headers.separator, null.literal,"
-        " key.deserializer, value.deserializer, headers.deserializer.",
+        "A property of the formatter: print.timestamp, print.partition, print.offset,"
+        " print.headers, print.key, print.value, key.separator, line.separator,"
+        " headers.separator, null.literal, key.deserializer, value.deserializer,"
+        " headers.deserializer.",
         metavar="K=V",
     )
-    formatter_config: str | None = value("The same in a property file.", metavar="FILE")
-    key_deserializer: str | None = value("What keys are.", metavar="CLASS")
-    value_deserializer: str | None = value("What values are.", metavar="CLASS")
-    skip_message_on_error: bool = flag("Go on after a record that cannot be shown.")
+    formatter_config: str | None = value("The same properties in a file.", metavar="FILE")
+    key_deserializer: str | None = value("The deserializer of keys.", metavar="CLASS")
+    value_deserializer: str | None = value("The deserializer of values.", metavar="CLASS")
+    skip_message_on_error: bool = flag("Continue after a record that cannot be formatted.")
     enable_systest_events: bool = flag("Print shutdown_complete at the end.")
     consumer_property: list[str] = values("A consumer property.", metavar="K=V")
     consumer_config: str | None = value(
@@ -84,19 +85,19 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
     properties = consumer_properties(options)
     from kafkapy.tools.console.console_consumer import ConsoleConsumer, print_messages
 
-    forget_endless(options)
+    normalise_limits(options)
 
     render, out = _renderer(options), env.stdout.buffer
     consumer = ConsoleConsumer(_source(options), properties, env.warn)
-    counted = [0]
+    processed = [0]
 
     def count() -> None:
-        counted[0] += 1
+        processed[0] += 1
 
     with message_output(
         env,
-        count=lambda: counted[0],
-        give_back=consumer.give_back,
+        count=lambda: processed[0],
+        reset_offsets=consumer.reset_unwritten_offsets,
         close=consumer.close,
         enable_systest_events=options.enable_systest_events,
     ):
@@ -259,7 +260,7 @@ COMMAND: Final = Command(
             "topic include whitelist partition offset from-beginning group isolation-level"
         ),
         "When to stop": "max-messages timeout-ms",
-        "How records are shown": (
+        "Format of records": (
             "property formatter formatter-config key-deserializer value-deserializer"
             " skip-message-on-error enable-systest-events"
         ),
@@ -268,14 +269,14 @@ COMMAND: Final = Command(
         "Read the first ten records of a topic.": (
             "--topic orders --from-beginning --max-messages 10 {B}"
         ),
-        "Show keys and times too; stop when no record comes for 5 s.": (
+        "Show keys and times too; stop if no record arrives for 5 s.": (
             "--topic orders --from-beginning --timeout-ms 5000 --property print.key=true"
             " --property print.timestamp=true {B}"
         ),
         "Read one partition from an offset.": (
             "--topic orders --partition 0 --offset 3 --max-messages 1 {B}"
         ),
-        "Read as a member of a group, which remembers how far it read.": (
+        "Read as a member of a group, which commits its offsets.": (
             "--topic orders --group billing --timeout-ms 5000 {B}"
         ),
     },

@@ -22,7 +22,7 @@ from kafkapy.cli.framework.termination import terminable
 
 PROMPT: Final = ">"
 # Option -> the producer property that it sets, and this tool's default of the property.
-MAPPED: Final = {
+PROPERTY_OF_OPTION: Final = {
     "batch_size": ("batch.size", "16384"),
     "message_send_max_retries": ("retries", "3"),
     "retry_backoff_ms": ("retry.backoff.ms", "100"),
@@ -46,38 +46,44 @@ class ConsoleProducerOptions(ClusterOptions):
     topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
     sync: bool = flag("Wait for each record to be acknowledged.")
     compression_codec: str | None = value(
-        "none, gzip, snappy, lz4 or zstd; gzip when no codec follows. Default: none.",
+        "none, gzip, snappy, lz4 or zstd; gzip if no codec follows. Default: none.",
         metavar="CODEC",
-        alone="gzip",
+        optional_value="gzip",
         choices=("none", "gzip", "snappy", "lz4", "zstd"),
     )
     batch_size: int | None = value("Bytes of a batch. Default: 16384.", metavar="BYTES")
-    max_partition_memory_bytes: int | None = value("As --batch-size.", metavar="BYTES")
-    message_send_max_retries: int | None = value("Default: 3.", metavar="N")
-    retry_backoff_ms: int | None = value("Wait between retries. Default: 100.", metavar="MS")
+    max_partition_memory_bytes: int | None = value("The same as --batch-size.", metavar="BYTES")
+    message_send_max_retries: int | None = value("The number of retries. Default: 3.", metavar="N")
+    retry_backoff_ms: int | None = value("The time between retries. Default: 100.", metavar="MS")
     timeout: int | None = value(
-        "How long a batch may wait for more records. Default: 1000.", metavar="MS"
+        "The time that a batch waits for more records. Default: 1000.", metavar="MS"
     )
     request_required_acks: str | None = value(
-        "Acknowledgements a record needs: 0, 1, or -1 for all in-sync replicas. Default: -1.",
+        "The acknowledgements that a record needs: 0, 1, or -1 for all in-sync replicas."
+        " Default: -1.",
         metavar="ACKS",
     )
-    request_timeout_ms: int | None = value("Default: 1500.", metavar="MS")
-    metadata_expiry_ms: int | None = value("Default: 300000.", metavar="MS")
-    max_block_ms: int | None = value(
-        "How long to wait for the topic to be known. Default: 60000.", metavar="MS"
+    request_timeout_ms: int | None = value(
+        "The time limit for a response. Default: 1500.", metavar="MS"
     )
-    max_memory_bytes: int | None = value("Buffer of all batches.", metavar="BYTES")
+    metadata_expiry_ms: int | None = value(
+        "The time between refreshes of the metadata. Default: 300000.", metavar="MS"
+    )
+    max_block_ms: int | None = value(
+        "The time limit to find the topic in the metadata. Default: 60000.", metavar="MS"
+    )
+    max_memory_bytes: int | None = value("The buffer size of all batches.", metavar="BYTES")
     socket_buffer_size: int | None = value("TCP send buffer. Default: 102400.", metavar="BYTES")
     line_reader: str | None = value(
-        "Accepted for compatibility: lines are read by --property.", metavar="CLASS"
+        "Accepted for compatibility: --property configures the line reader.", metavar="CLASS"
     )
     property: list[str] = values(
-        "How lines are read: parse.key, key.separator, parse.headers, headers.delimiter,"
-        " headers.separator, headers.key.separator, null.marker, ignore.error.",
+        "A property of the line reader: parse.key, key.separator, parse.headers,"
+        " headers.delimiter, headers.separator, headers.key.separator, null.marker,"
+        " ignore.error.",
         metavar="K=V",
     )
-    reader_config: str | None = value("The same in a property file.", metavar="FILE")
+    reader_config: str | None = value("The same properties in a file.", metavar="FILE")
     producer_property: list[str] = values("A producer property.", metavar="K=V")
     producer_config: str | None = value(
         "Producer properties in a file.", metavar="FILE", name="producer.config"
@@ -123,7 +129,7 @@ def producer_properties(options: ConsoleProducerOptions) -> dict[str, str]:
     found = {"client.id": "console-producer"}
     found |= properties_of(options.command_config, options.producer_config)
     found |= parse_assignments(options.producer_property)
-    for option, (name, default) in MAPPED.items():
+    for option, (name, default) in PROPERTY_OF_OPTION.items():
         given = getattr(options, option)
         if given is not None:
             found[name] = str(given)

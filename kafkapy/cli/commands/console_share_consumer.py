@@ -13,7 +13,7 @@ from kafkapy.cli.framework.message_output import message_output
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
-    forget_endless,
+    normalise_limits,
     properties_of,
     require,
     value,
@@ -31,23 +31,23 @@ class ConsoleShareConsumerOptions(ClusterOptions):
     group: str | None = value(
         "The share group; console-share-consumer by default.", metavar="GROUP"
     )
-    max_messages: int | None = value("Stop after so many records.", metavar="N")
-    timeout_ms: int | None = value("Stop when no record comes for so long.", metavar="MS")
+    max_messages: int | None = value("Stop after this number of records.", metavar="N")
+    timeout_ms: int | None = value("Stop if no record arrives for this time.", metavar="MS")
     release: bool = flag("Release records as they are read, so that they are delivered again.")
     reject: bool = flag("Reject records as they are read.")
-    reject_message_on_error: bool = flag("Reject a record that cannot be shown, and go on.")
-    formatter: str | None = value("How records are shown.", metavar="CLASS")
+    reject_message_on_error: bool = flag("Reject a record that cannot be formatted, and continue.")
+    formatter: str | None = value("The formatter of records.", metavar="CLASS")
     formatter_property: list[str] = values(
-        "What is shown of a record: print.timestamp, print.partition, print.offset, print.delivery,"
-        " print.headers, print.key, print.value, key.separator, line.separator,"
-        " headers.separator, null.literal, key.deserializer, value.deserializer,"
-        " headers.deserializer.",
+        "A property of the formatter: print.timestamp, print.partition, print.offset,"
+        " print.delivery, print.headers, print.key, print.value, key.separator,"
+        " line.separator, headers.separator, null.literal, key.deserializer,"
+        " value.deserializer, headers.deserializer.",
         metavar="K=V",
     )
     property: list[str] = values("Deprecated: --formatter-property.", metavar="K=V")
-    formatter_config: str | None = value("The same in a property file.", metavar="FILE")
-    key_deserializer: str | None = value("What keys are.", metavar="CLASS")
-    value_deserializer: str | None = value("What values are.", metavar="CLASS")
+    formatter_config: str | None = value("The same properties in a file.", metavar="FILE")
+    key_deserializer: str | None = value("The deserializer of keys.", metavar="CLASS")
+    value_deserializer: str | None = value("The deserializer of values.", metavar="CLASS")
     command_property: list[str] = values("A consumer property.", metavar="K=V")
     consumer_property: list[str] = values("Deprecated: --command-property.", metavar="K=V")
     consumer_config: str | None = value("Deprecated: --command-config.", metavar="FILE")
@@ -57,7 +57,7 @@ class ConsoleShareConsumerOptions(ClusterOptions):
 def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
     """Print records until a limit, an error or a signal. Then the count goes to stderr."""
     require(options, "topic", "bootstrap_server")
-    forget_endless(options)
+    normalise_limits(options)
     if options.release and options.reject:
         raise UsageError("At most one of --reject and --release may be specified.")
     assert options.topic is not None
@@ -66,22 +66,22 @@ def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
     from kafkapy.tools.console.console_share_consumer import ConsoleShareConsumer
     from kafkapy.tools.console.message_formatter import make_formatter
 
-    kind = AcknowledgeType.ACCEPT
+    acknowledge_type = AcknowledgeType.ACCEPT
     if options.release or options.reject:
-        kind = AcknowledgeType.RELEASE if options.release else AcknowledgeType.REJECT
+        acknowledge_type = AcknowledgeType.RELEASE if options.release else AcknowledgeType.REJECT
     render = make_formatter(options.formatter, formatter_properties(options)).format
     out = env.stdout.buffer
     consumer = ConsoleShareConsumer(
         options.topic,
         consumer_properties(options),
         env.warn,
-        kind=kind,
+        acknowledge_type=acknowledge_type,
         rejects_errors=options.reject_message_on_error,
     )
     with message_output(
         env,
         count=lambda: consumer.count,
-        give_back=lambda: None,  # records that were not written are not acknowledged
+        reset_offsets=lambda: None,  # records that were not written are not acknowledged
         close=consumer.close,
         enable_systest_events=options.enable_systest_events,
     ):
@@ -140,14 +140,14 @@ COMMAND: Final = Command(
         "Connection": "command-property consumer-property consumer-config",
         "What to read": "topic group",
         "When to stop": "max-messages timeout-ms",
-        "What becomes of records": "release reject reject-message-on-error",
-        "How records are shown": (
+        "Acknowledgement": "release reject reject-message-on-error",
+        "Format of records": (
             "formatter-property property formatter formatter-config key-deserializer"
             " value-deserializer enable-systest-events"
         ),
     },
     examples={
-        "Read as a member of a share group; stop when no record comes for 1 s.": (
+        "Read as a member of a share group; stop if no record arrives for 1 s.": (
             "--topic orders --group payments --timeout-ms 1000 {B}"
         ),
         "Show how often each record was delivered.": (

@@ -10,7 +10,7 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.failures import Failures
-from kafkapy.cli.framework.options import OutputFormat, is_given, spelled, timeout_of
+from kafkapy.cli.framework.options import OutputFormat, is_given, option_name, timeout_of
 from kafkapy.cli.framework.output import show
 from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, KafkapyError
@@ -53,7 +53,7 @@ def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
     except KafkapyError as error:
         if env.debug:
             raise
-        failures.tell(f"Executing consumer group command failed due to {error}", error)
+        failures.report(f"Executing consumer group command failed due to {error}", error)
     return failures.status
 
 
@@ -63,14 +63,14 @@ def _list(
     from kafkapy.admin.groups import GROUP_TYPES, list_groups
     from kafkapy.cli.views.consumer_groups import list_report
 
-    states = _chosen(options.state, STATES, "Invalid state list '{}'. Valid states are: ")
-    types = _chosen(options.type, GROUP_TYPES, "Invalid types list '{}'. Valid types are: ")
+    states = _parse_names(options.state, STATES, "Invalid state list '{}'. Valid states are: ")
+    types = _parse_names(options.type, GROUP_TYPES, "Invalid types list '{}'. Valid types are: ")
     found = list_groups(cluster, states, types)
     with_states, with_types = options.state is not None, options.type is not None
     show(env, list_report(found, states=with_states, types=with_types), options.output)
 
 
-def _chosen(words: str | None, known: Sequence[str], complaint: str) -> list[str]:
+def _parse_names(words: str | None, known: Sequence[str], error_format: str) -> list[str]:
     """The known words in a comma-separated list, which may use upper and lower case.
 
     Raises:
@@ -79,7 +79,7 @@ def _chosen(words: str | None, known: Sequence[str], complaint: str) -> list[str
     by_lower = {name.lower(): name for name in known}
     wanted = [word.strip().lower() for word in java_split(words)] if words else []
     if any(word not in by_lower for word in wanted):
-        raise UsageError(complaint.format(words) + ", ".join(known))
+        raise UsageError(error_format.format(words) + ", ".join(known))
     return [by_lower[word] for word in wanted]
 
 
@@ -113,7 +113,7 @@ def _describe(
 def _exists(group: GroupDescription, env: Environment, failures: Failures) -> bool:
     """Report a group that is missing, empty or rebalancing. Returns whether the group exists."""
     if group.state == "Dead":
-        failures.tell(f"Consumer group '{group.group_id}' does not exist.")
+        failures.report(f"Consumer group '{group.group_id}' does not exist.")
         return False
     if group.state == "Empty":
         env.warn(f"\nConsumer group '{group.group_id}' has no active members.")
@@ -160,25 +160,25 @@ def _delete_offsets(
     partitions: list[TopicPartition] = []
     for scope in _scopes(options.topic):
         try:
-            partitions += _expanded(cluster, [scope])
+            partitions += _expand_scopes(cluster, [scope])
         except ApiError as error:
             results[TopicPartition(scope.topic, -1)] = error
     try:
         results |= delete_offsets(cluster, group, partitions)
-        summary = _DELETED.format(topics=", ".join(options.topic), group=group)
+        summary = _DELETE_SUCCESS.format(topics=", ".join(options.topic), group=group)
         if any(results.values()):
             summary = "\nError: Encounter some partition level error, see the follow-up details:"
     except ApiError as error:
         results |= dict.fromkeys(partitions, error)
-        said = _REFUSED.get(error.code, "Encounter some unknown error: {error}")
-        summary = "\nError: " + said.format(group=group, error=error)
+        reason = _DELETE_ERRORS.get(error.code, "Encounter some unknown error: {error}")
+        summary = "\nError: " + reason.format(group=group, error=error)
     if any(results.values()):
         failures.add()
     show(env, deleted_offsets_report(summary, results), options.output)
 
 
-_DELETED: Final = "Request succeed for deleting offsets with topic {topics} group {group}"
-_REFUSED: Final = {
+_DELETE_SUCCESS: Final = "Request succeed for deleting offsets with topic {topics} group {group}"
+_DELETE_ERRORS: Final = {
     ErrorCode.INVALID_GROUP_ID: "'{group}' is not valid.",
     ErrorCode.GROUP_ID_NOT_FOUND: "'{group}' does not exist.",
     ErrorCode.GROUP_AUTHORIZATION_FAILED: "Access to '{group}' is not authorized.",
@@ -198,17 +198,17 @@ def _reset_offsets(
     scopes = None if options.all_topics else _scopes(options.topic)
     groups = _groups(cluster, options)
     try:
-        planned = plan_groups(cluster, groups, reset, scopes, file, failures.tell, env.warn)
+        planned = plan_groups(cluster, groups, reset, scopes, file, failures.report, env.warn)
     except ConfigError as error:
         # The reset is impossible. Kafka's tool exits with 1 only for this failure.
         raise UsageError(str(error)) from error
     if options.execute:
-        done: dict[str, Offsets] = {}
+        committed_groups: dict[str, Offsets] = {}
         try:
-            commit(cluster, planned, done)
+            commit(cluster, planned, committed_groups)
         except ApiError:
-            if done:
-                _show_reset(done, options, env)
+            if committed_groups:
+                _show_reset(committed_groups, options, env)
             raise
     _show_reset(planned, options, env)
 
@@ -238,7 +238,7 @@ def _reset(options: ConsumerGroupsOptions) -> tuple[Reset, GroupOffsets]:
     from kafkapy.tools.groups.reset_times import parse_datetime, parse_duration
 
     name = next(name for name in SCENARIOS if is_given(options, name))
-    scenario = Scenario(spelled(name))
+    scenario = Scenario(option_name(name))
     given = getattr(options, name)
     if scenario is Scenario.FROM_FILE:
         return Reset(scenario), load_offsets(given, options.group)
@@ -246,10 +246,10 @@ def _reset(options: ConsumerGroupsOptions) -> tuple[Reset, GroupOffsets]:
         return Reset(scenario, parse_datetime(given)), {}
     if scenario is Scenario.BY_DURATION:
         return Reset(scenario, int(time.time() * 1000) - parse_duration(given)), {}
-    return Reset(scenario, given if scenario in _WITH_NUMBER else 0), {}
+    return Reset(scenario, given if scenario in _NUMBER_SCENARIOS else 0), {}
 
 
-_WITH_NUMBER: Final = ("to-offset", "shift-by")
+_NUMBER_SCENARIOS: Final = ("to-offset", "shift-by")
 
 
 def _scopes(words: Sequence[str]) -> list[TopicScope]:
@@ -265,7 +265,7 @@ def _scopes(words: Sequence[str]) -> list[TopicScope]:
         raise UsageError(str(error)) from error
 
 
-def _expanded(cluster: Cluster, scopes: Sequence[TopicScope]) -> list[TopicPartition]:
+def _expand_scopes(cluster: Cluster, scopes: Sequence[TopicScope]) -> list[TopicPartition]:
     from kafkapy.tools.groups.group_reset import topic_partitions
     from kafkapy.tools.groups.offset_reset import expand
 
@@ -298,8 +298,8 @@ COMMAND: Final = Command(
     },
     examples={
         "List the groups.": "--list {B}",
-        "Show how far a group has read, and its lag.": "--describe --group billing {B}",
-        "Show what a reset would do; --execute does it, once the group's members have stopped.": (
+        "Show the committed offsets and the lag of a group.": "--describe --group billing {B}",
+        ("Show the new offsets of a reset; --execute commits them if the group has no members."): (
             "--reset-offsets --group billing --topic orders --to-earliest --dry-run {B}"
         ),
         "Delete a group.": "--delete --group billing {B}",

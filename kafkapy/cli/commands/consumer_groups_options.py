@@ -11,9 +11,9 @@ from kafkapy.cli.framework.options import (
     flag,
     is_given,
     one_action,
+    option_name,
     refuse,
     require,
-    spelled,
     value,
     values,
 )
@@ -35,44 +35,49 @@ class ConsumerGroupsOptions(ClusterOptions):
     list_: bool = flag("List the groups.")
     describe: bool = flag("Describe groups: their offsets and lag, members or states.")
     delete: bool = flag("Delete groups that have no members.")
-    reset_offsets: bool = flag("Move the offsets of groups that have no members.")
-    delete_offsets: bool = flag("Forget a group's offsets of topics.")
+    reset_offsets: bool = flag("Reset the offsets of groups that have no members.")
+    delete_offsets: bool = flag("Delete a group's offsets of topics.")
     group: list[str] = values("The group.", metavar="GROUP")
     all_groups: bool = flag("Every group.")
     topic: list[str] = values(
         "A topic, or partitions of it, for --reset-offsets and --delete-offsets.",
         metavar="TOPIC[:0,1]",
     )
-    all_topics: bool = flag("With --reset-offsets: every partition that has a commit.")
+    all_topics: bool = flag("With --reset-offsets: every partition with a committed offset.")
     members: bool = flag("With --describe: the members.")
     offsets: bool = flag("With --describe: offsets and lag; the default.")
     state: str | None = value(
-        "With --describe: coordinator and state. With --list: the state, or only groups in these.",
+        "With --describe: coordinator and state. With --list: show states, or only groups"
+        " in these.",
         metavar="STATES",
-        alone="",
+        optional_value="",
     )
     type: str | None = value(
-        "With --list: the type, or only groups of these: classic, consumer.",
+        "With --list: show types, or only groups of these: classic, consumer.",
         metavar="TYPES",
-        alone="",
+        optional_value="",
     )
     verbose: bool = flag("With --members: their partitions; with --state: epochs.")
     to_offset: int | None = value("Reset to an offset.", metavar="OFFSET")
     to_earliest: bool = flag("Reset to the log start offset.")
     to_latest: bool = flag("Reset to the log end offset.")
-    shift_by: int | None = value("Reset by so many records, forth or back.", metavar="N")
+    shift_by: int | None = value(
+        "Reset forward by this number of records, or backward if it is negative.", metavar="N"
+    )
     to_datetime: str | None = value(
         "Reset to the first record at or after a time; UTC without a zone.",
         metavar="YYYY-MM-DDTHH:mm:SS.sss",
     )
-    by_duration: str | None = value("Reset to so long ago.", metavar="PnDTnHnMnS")
+    by_duration: str | None = value(
+        "Reset to the offset at this time before now.", metavar="PnDTnHnMnS"
+    )
     from_file: str | None = value("Reset to the offsets of a CSV file.", metavar="FILE")
-    to_current: bool = flag("Reset to what is committed; the log end where nothing is.")
+    to_current: bool = flag("Reset to the committed offset, or to the log end if there is none.")
     dry_run: bool = flag("Only show the new offsets; the default.")
     execute: bool = flag("Commit the new offsets.")
     export: bool = flag("Write the new offsets as CSV, for --from-file.")
-    timeout: int = value("How long to try.", metavar="MS", default=TIMEOUT_MS)
-    strict: bool = flag("Exit 1 on a failure; as Kafka's tool, this one exits 0 without it.")
+    timeout: int = value("The time limit.", metavar="MS", default=TIMEOUT_MS)
+    strict: bool = flag("Exit with 1 after a failure; without this option with 0, as Kafka's tool.")
 
 
 def check(options: ConsumerGroupsOptions) -> str:
@@ -130,7 +135,7 @@ def _check_reset(options: ConsumerGroupsOptions) -> None:
     for index, name in enumerate(SCENARIOS):
         refuse(options, name, *SCENARIOS[index + 1 :])
     if not any(is_given(options, name) for name in SCENARIOS):
-        names = ", ".join(f"[{spelled(name)}]" for name in SCENARIOS)
+        names = ", ".join(f"[{option_name(name)}]" for name in SCENARIOS)
         raise UsageError(
             f"Option '[reset-offsets]' requires one of the following scenarios: [{names}]"
         )

@@ -39,20 +39,22 @@ class ConsumerPerfOptions(ClusterOptions):
 
     broker_list: str | None = value("Deprecated: --bootstrap-server.", metavar="HOST:PORT,...")
     topic: str | None = value("REQUIRED: the topic to read.", metavar="TOPIC")
-    messages: int | None = value("REQUIRED: how many records.", metavar="N")
-    group: str | None = value("The group. Default: one of its own.", metavar="GROUP")
-    fetch_size: int = value("Bytes of a partition a fetch.", metavar="BYTES", default=1048576)
-    from_latest: bool = flag("Start at the end where the group has no offset.")
+    messages: int | None = value("REQUIRED: the number of records.", metavar="N")
+    group: str | None = value("The group. Default: a random one.", metavar="GROUP")
+    fetch_size: int = value(
+        "The bytes to fetch of a partition at a time.", metavar="BYTES", default=1048576
+    )
+    from_latest: bool = flag("Start at the end of partitions without a committed offset.")
     socket_buffer_size: int = value("TCP receive buffer.", metavar="BYTES", default=2097152)
     consumer_config: str | None = value(
         "Consumer properties in a file.", metavar="FILE", name="consumer.config"
     )
     print_metrics: bool = flag("Print the client's metrics at the end.")
-    show_detailed_stats: bool = flag("A line an interval instead of one in the end.")
-    timeout: int = value("Give up after so long without a record.", metavar="MS", default=10000)
-    reporting_interval: int = value("The interval.", metavar="MS", default=5000)
-    date_format: str = value("How times are written.", default="yyyy-MM-dd HH:mm:ss:SSS")
-    hide_header: bool = flag("Leave the header out.")
+    show_detailed_stats: bool = flag("Print a line for each interval instead of one at the end.")
+    timeout: int = value("Stop if no record arrives for this time.", metavar="MS", default=10000)
+    reporting_interval: int = value("The interval of the lines.", metavar="MS", default=5000)
+    date_format: str = value("The format of times.", default="yyyy-MM-dd HH:mm:ss:SSS")
+    hide_header: bool = flag("Omit the header.")
     threads: int | None = value("Accepted for compatibility: ignored.", metavar="N")
     num_fetch_threads: int | None = value("Accepted for compatibility: ignored.", metavar="N")
 
@@ -72,7 +74,7 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
     if is_given(options, "threads") or is_given(options, "num_fetch_threads"):
         env.warn(IGNORED)
     quiet = options.output is OutputFormat.json
-    dates, live = DateFormat(options.date_format), LiveLine(env, wanted=not quiet)
+    dates, live = DateFormat(options.date_format), LiveLine(env, is_enabled=not quiet)
     detailed = options.show_detailed_stats and not quiet
     header = consumer_perf.DETAILED_HEADER if detailed else consumer_perf.HEADER
     if not options.hide_header and not quiet:
@@ -94,11 +96,13 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
         interval = options.reporting_interval
         if env.on_terminal and not detailed:
             interval = min(interval, 1000)
-        reading = consumer_perf.Reading(options.topic, options.messages, options.timeout, interval)
+        workload = consumer_perf.Workload(
+            options.topic, options.messages, options.timeout, interval
+        )
         try:
-            result = consumer_perf.run(consumer, reading, on_interval)
+            result = consumer_perf.run(consumer, workload, on_interval)
             if options.print_metrics:
-                metrics.settle(consumer.poll)
+                metrics.wait_for_update(consumer.poll)
         finally:
             consumer.close()
     live.clear()
@@ -161,7 +165,7 @@ COMMAND: Final = Command(
         ),
     },
     examples={
-        "Read 10,000 records as fast as it goes.": "--topic orders --messages 10000 {B}",
+        "Read 10,000 records as fast as possible.": "--topic orders --messages 10000 {B}",
         "Show a line each second.": (
             "--topic orders --messages 10000 --show-detailed-stats --reporting-interval 1000 {B}"
         ),

@@ -40,24 +40,24 @@ class DelegationTokensOptions(ClusterOptions):
     """The flags of `DelegationTokenCommandOptions`."""
 
     create: bool = flag("Create a token.")
-    describe: bool = flag("Describe tokens: those of --owner-principal, or all that one may see.")
-    renew: bool = flag("Have a token expire later.")
-    expire: bool = flag("Have a token expire sooner, or at once.")
+    describe: bool = flag("Describe tokens: those of --owner-principal, or all that you may see.")
+    renew: bool = flag("Extend the life of a token.")
+    expire: bool = flag("Shorten the life of a token, or end it at once.")
     owner_principal: list[str] = values(
-        "create: whose it is, if not one's own; describe: owners or renewers.",
+        "create: the owner, if it is another user; describe: owners or renewers.",
         metavar="TYPE:NAME",
     )
     renewer_principal: list[str] = values(
-        "create: who else may renew and expire it.", metavar="TYPE:NAME"
+        "create: other users that may renew and expire the token.", metavar="TYPE:NAME"
     )
     max_life_time_period: int | None = value(
-        "create: its longest life; -1 is as long as the brokers allow.", metavar="MS"
+        "create: the maximum lifetime; -1 means the brokers' maximum.", metavar="MS"
     )
     renew_time_period: int | None = value(
-        "renew: in how long it expires; -1 is as the brokers have it.", metavar="MS"
+        "renew: the time until it expires; -1 means the brokers' default.", metavar="MS"
     )
     expiry_time_period: int | None = value(
-        "expire: in how long it expires; -1 is at once.", metavar="MS"
+        "expire: the time until it expires; -1 means at once.", metavar="MS"
     )
     hmac: str | None = value("renew, expire: the token's HMAC.", metavar="BASE64")
 
@@ -85,9 +85,9 @@ def check(options: DelegationTokensOptions) -> str:
     action = one_action(options, ACTIONS, "--create, --renew, --expire or --describe")
     require(options, "bootstrap_server", "command_config", *_REQUIRED.get(action, ()))
     refuse(options, "create", "hmac", "renew_time_period", "expiry_time_period")
-    for_creation = ("max_life_time_period", "owner_principal")
-    refuse(options, "renew", "renewer_principal", "expiry_time_period", *for_creation)
-    refuse(options, "expire", "renew_time_period", *for_creation)
+    create_options = ("max_life_time_period", "owner_principal")
+    refuse(options, "renew", "renewer_principal", "expiry_time_period", *create_options)
+    refuse(options, "expire", "renew_time_period", *create_options)
     others = ("renew_time_period", "max_life_time_period", "hmac", "expiry_time_period")
     refuse(options, "describe", *others)
     return action
@@ -100,23 +100,23 @@ def _create(cluster: Cluster, options: DelegationTokensOptions, env: Environment
     owners = _principals(options.owner_principal)
     period_ms = options.max_life_time_period
     assert period_ms is not None
-    _say(
+    _print_line(
         options,
         env,
-        f"Calling create token operation with renewers :{_listed(renewers)} ,"
+        f"Calling create token operation with renewers :{_java_list(renewers)} ,"
         f" max-life-time-period :{period_ms}",
     )
     token = create_token(cluster, renewers, period_ms, owners[0] if owners else None)
-    said = f"Created delegation token with tokenId : {token.information.token_id}"
-    _show(options, env, [token], [said, ""])
+    summary = f"Created delegation token with tokenId : {token.information.token_id}"
+    _show(options, env, [token], [summary, ""])
 
 
 def _describe(cluster: Cluster, options: DelegationTokensOptions, env: Environment) -> None:
     from kafkapy.admin.delegation_tokens import describe_tokens
 
     owners = _principals(options.owner_principal)
-    whose = f"owners: {_listed(owners)}" if owners else "current user."
-    _say(options, env, f"Calling describe token operation for {whose}")
+    scope = f"owners: {_java_list(owners)}" if owners else "current user."
+    _print_line(options, env, f"Calling describe token operation for {scope}")
     tokens = describe_tokens(cluster, owners or None)
     _show(options, env, tokens, [f"Total number of tokens : {len(tokens)}"])
 
@@ -126,12 +126,12 @@ def _renew(cluster: Cluster, options: DelegationTokensOptions, env: Environment)
 
     period_ms = options.renew_time_period
     assert period_ms is not None
-    _say(
+    _print_line(
         options,
         env,
         f"Calling renew token operation with hmac :{options.hmac} , renew-time-period :{period_ms}",
     )
-    _ended(options, env, "renew", renew_token(cluster, _hmac(options), period_ms))
+    _show_expiry(options, env, "renew", renew_token(cluster, _hmac(options), period_ms))
 
 
 def _expire(cluster: Cluster, options: DelegationTokensOptions, env: Environment) -> None:
@@ -139,13 +139,13 @@ def _expire(cluster: Cluster, options: DelegationTokensOptions, env: Environment
 
     period_ms = options.expiry_time_period
     assert period_ms is not None
-    _say(
+    _print_line(
         options,
         env,
         f"Calling expire token operation with hmac :{options.hmac} ,"
         f" expire-time-period :{period_ms}",
     )
-    _ended(options, env, "expire", expire_token(cluster, _hmac(options), period_ms))
+    _show_expiry(options, env, "expire", expire_token(cluster, _hmac(options), period_ms))
 
 
 def _principals(texts: Sequence[str]) -> list[str]:
@@ -164,12 +164,12 @@ def _hmac(options: DelegationTokensOptions) -> bytes:
         raise UsageError(f"--hmac {options.hmac} is not base64: {error}") from None
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _java_list(texts: Sequence[str]) -> str:
     """A list as Java writes it."""
     return f"[{', '.join(texts)}]"
 
 
-def _say(options: DelegationTokensOptions, env: Environment, line: str) -> None:
+def _print_line(options: DelegationTokensOptions, env: Environment, line: str) -> None:
     """Print the line that Kafka's tool prints before its request."""
     if options.output is not OutputFormat.json:
         env.line(line)
@@ -189,11 +189,13 @@ def _show(
     show(env, Report("delegation-tokens", data, text, [Table(COLUMNS, rows)]), options.output)
 
 
-def _ended(options: DelegationTokensOptions, env: Environment, what: str, expiry_ms: int) -> None:
+def _show_expiry(
+    options: DelegationTokensOptions, env: Environment, operation: str, expiry_ms: int
+) -> None:
     from kafkapy.tools.java_format import DateFormat
 
     date = DateFormat(_DATE).format(expiry_ms)
-    text = [f"Completed {what} operation. New expiry date : {date}"]
+    text = [f"Completed {operation} operation. New expiry date : {date}"]
     data = [{"expiry_timestamp_ms": expiry_ms}]
     show(env, Report("delegation-tokens", data, text), options.output)
 
@@ -213,7 +215,7 @@ def _rows(tokens: Sequence[DelegationToken]) -> Iterator[tuple[str, ...]]:
             to_base64(hmac),
             information.owner,
             information.requester,
-            _listed(information.renewers),
+            _java_list(information.renewers),
             date.format(information.issue_ms),
             date.format(information.expiry_ms),
             date.format(information.max_ms),
@@ -255,16 +257,16 @@ COMMAND: Final = Command(
     groups={
         "What to do": "create describe renew expire",
         "Which token": "hmac owner-principal renewer-principal",
-        "How long": "max-life-time-period renew-time-period expiry-time-period",
+        "Times": "max-life-time-period renew-time-period expiry-time-period",
     },
     examples={
-        "Create a token that lives as long as the brokers allow.": (
+        "Create a token with the maximum lifetime.": (
             "--create --max-life-time-period -1 --command-config client.properties {B}"
         ),
         "Describe the tokens that you may see.": (
             "--describe --command-config client.properties {B}"
         ),
-        "End a token at once.": (
+        "Expire a token at once.": (
             "--expire --expiry-time-period -1 --hmac c2VjcmV0 --command-config client.properties"
             " {B}"
         ),

@@ -24,7 +24,7 @@ class DeleteRecordsOptions(ClusterOptions):
         metavar="FILE",
     )
     strict: bool = flag("Exit with 1 if the records of a partition were not deleted.")
-    dry_run: bool = flag("Print the requests, send none.")
+    dry_run: bool = flag("Print the requests without sending them.")
 
 
 def run(options: DeleteRecordsOptions, env: Environment) -> ExitStatus:
@@ -60,8 +60,8 @@ def report(results: dict[TopicPartition, int | ApiError]) -> Report:
     for tp, result in results.items():
         error = result if isinstance(result, ApiError) else None
         watermark = None if isinstance(result, ApiError) else result
-        said = f"low_watermark: {watermark}" if error is None else f"error: {java_text(error)}"
-        text.append(f"partition: {tp}\t{said}")
+        outcome = f"low_watermark: {watermark}" if error is None else f"error: {java_text(error)}"
+        text.append(f"partition: {tp}\t{outcome}")
         rows.append((str(tp), "" if error else watermark, error.message if error else ""))
         data.append({**tp._asdict(), "low_watermark": watermark, **error_json(error)})
     return Report("delete-records", data, text, [Table(("Partition", "Begins at", "Error"), rows)])
@@ -75,7 +75,7 @@ COMMAND: Final = Command(
         "What to do": "offset-json-file dry-run strict",
     },
     examples={
-        "Show the requests and send none.": "--offset-json-file offsets.json --dry-run {B}",
+        "Show the requests without sending them.": "--offset-json-file offsets.json --dry-run {B}",
         "Delete the records below the offsets of a file.": "--offset-json-file offsets.json {B}",
     },
 )

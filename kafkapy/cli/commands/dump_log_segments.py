@@ -44,30 +44,32 @@ class DumpLogOptions(CommonOptions):
     print_data_log: bool = flag("Show the records with their keys and values.")
     skip_record_metadata: bool = flag("Show keys and values only.")
     key_decoder_class: str | None = value(
-        "What keys are: StringDecoder, LongDecoder, IntegerDecoder, or DefaultDecoder, which shows"
-        " bytes as hexadecimal.",
+        "The decoder of keys: StringDecoder, LongDecoder, IntegerDecoder, or"
+        " DefaultDecoder, which shows bytes as hexadecimal.",
         metavar="CLASS",
-        alone=STRING_DECODER,
+        optional_value=STRING_DECODER,
     )
     value_decoder_class: str | None = value(
-        "What values are.", metavar="CLASS", alone=STRING_DECODER
+        "The decoder of values.", metavar="CLASS", optional_value=STRING_DECODER
     )
-    offsets_decoder: bool = flag("The records are those of __consumer_offsets.")
-    transaction_log_decoder: bool = flag("The records are those of __transaction_state.")
+    offsets_decoder: bool = flag("Decode the records of __consumer_offsets.")
+    transaction_log_decoder: bool = flag("Decode the records of __transaction_state.")
     index_sanity_check: bool = flag("Check indexes as a broker does when it starts.")
     verify_index_only: bool = flag("Check indexes against the log and do not print them.")
     max_message_size: int = value(
-        "The largest batch that an index entry may lead to.",
+        "The maximum size of a batch that an index entry points to.",
         metavar="BYTES",
         default=MAX_MESSAGE_BYTES,
     )
-    max_bytes: int = value("How much of each .log to read.", metavar="BYTES", default=ALL_BYTES)
+    max_bytes: int = value(
+        "The number of bytes to read of each .log.", metavar="BYTES", default=ALL_BYTES
+    )
     verify: str | None = value(
-        "Instead of --files: check log directories, or partitions' directories in them, of a broker"
-        " that is down. Exits with 1 when something is wrong.",
+        "Instead of --files: check log directories, or partitions' directories in them,"
+        " of a stopped broker. Exits with 1 if there is a problem.",
         metavar="DIR,...",
     )
-    strict: bool = flag("Exit with 1 when something is found wrong with a file.")
+    strict: bool = flag("Exit with 1 if a file has a fault.")
 
 
 def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
@@ -91,7 +93,7 @@ def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
     )
     dump.run([path for path in options.files.split(",") if path])
     env.stdout.buffer.flush()
-    failed = dump.broken or (options.strict and not dump.is_clean)
+    failed = dump.unreadable or (options.strict and not dump.is_clean)
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
 
 
@@ -153,7 +155,7 @@ COMMAND: Final = Command(
         "What to show": (
             "files deep-iteration print-data-log skip-record-metadata max-bytes max-message-size"
         ),
-        "How records are decoded": (
+        "Decoders": (
             "key-decoder-class value-decoder-class offsets-decoder transaction-log-decoder"
         ),
         "What to check": "verify index-sanity-check verify-index-only strict",
@@ -162,7 +164,7 @@ COMMAND: Final = Command(
         "Show the records of a segment.": (
             "--print-data-log --files /tmp/kafka-logs/orders-0/00000000000000000000.log"
         ),
-        "Show what a partition of __consumer_offsets says.": (
+        "Show the groups and the offsets in a partition of __consumer_offsets.": (
             "--offsets-decoder --files"
             " /tmp/kafka-logs/__consumer_offsets-7/00000000000000000000.log"
         ),

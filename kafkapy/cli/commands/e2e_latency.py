@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.jopt import refuse_bytes
+from kafkapy.cli.framework.jopt import require_utf8
 from kafkapy.cli.framework.live_line import LiveLine
 from kafkapy.cli.framework.options import (
     ClusterOptions,
@@ -57,24 +57,28 @@ def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
     options.command_config = options.command_config or given.properties_file
     common = properties_of(options.command_config) | {"bootstrap.servers": given.servers}
     quiet = options.output is OutputFormat.json
-    live, reporter = LiveLine(env, wanted=not quiet), Reporter(env.warn)
+    live, reporter = LiveLine(env, is_enabled=not quiet), Reporter(env.warn)
 
     with terminable():
         partitions = _partitions(options, given.topic, env)
         producer = make_producer(common | {"acks": given.acks, "linger.ms": "0"}, reporter)
-        reading = {"group.id": "e2e-latency", "enable.auto.commit": "false"}
-        reading |= {"fetch.max.wait.ms": "0", "auto.offset.reset": "latest"}
-        consumer = make_consumer(common | reading, reporter)
+        consumer_overrides = {"group.id": "e2e-latency", "enable.auto.commit": "false"}
+        consumer_overrides |= {"fetch.max.wait.ms": "0", "auto.offset.reset": "latest"}
+        consumer = make_consumer(common | consumer_overrides, reporter)
         try:
             test = EndToEnd(producer, consumer, given.topic)
-            test.place(partitions)
-            found = test.run(given.messages, given.size_bytes, live.stay, live.show)
+            test.seek_to_ends(partitions)
+            latencies = test.run(given.messages, given.size_bytes, live.print_permanent, live.show)
         finally:
             consumer.close()
     live.clear()
-    data = {"messages": found.messages, "average_ms": found.average_ms, **found.percentiles_ms}
+    data = {
+        "messages": latencies.messages,
+        "average_ms": latencies.average_ms,
+        **latencies.percentiles_ms,
+    }
     table = Table(("What", "ms"), [(name, ms) for name, ms in data.items() if name != "messages"])
-    show(env, Report("e2e-latency", [data], found.lines(), [table]), options.output)
+    show(env, Report("e2e-latency", [data], latencies.lines(), [table]), options.output)
     return ExitStatus.SUCCESS
 
 
@@ -87,7 +91,7 @@ def parse_words(words: list[str]) -> Arguments:
     if len(words) not in (5, 6):
         raise UsageError(USAGE)
     for word in words[:5]:
-        refuse_bytes(word, "argument")
+        require_utf8(word, "argument")
     servers, topic, messages, acks, size = words[:5]
     if not is_natural(messages) or not is_natural(size):
         raise UsageError(USAGE)

@@ -12,8 +12,8 @@ from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
-    only_verb,
     require,
+    single_verb,
     value,
     values,
 )
@@ -35,7 +35,7 @@ _SHORT_MAX: Final = 2**15 - 1
 class FeaturesOptions(ClusterOptions):
     """The flags of all verbs."""
 
-    words: list[str] = values("What to do.", metavar="|".join(VERBS), choices=VERBS)
+    words: list[str] = values("The action.", metavar="|".join(VERBS), choices=VERBS)
     feature: list[str] = values(
         "upgrade, downgrade, feature-dependencies: a feature and its level; disable: a feature.",
         metavar="NAME=LEVEL",
@@ -47,13 +47,13 @@ class FeaturesOptions(ClusterOptions):
     release_version: str | None = value(
         "upgrade, downgrade, version-mapping: a release, for all features.", metavar="RELEASE"
     )
-    unsafe: bool = flag("downgrade, disable: even if that may destroy metadata.")
+    unsafe: bool = flag("downgrade, disable: allow changes that may lose metadata.")
     dry_run: bool = flag("upgrade, downgrade, disable: validate only.")
 
 
 def run(options: FeaturesOptions, env: Environment) -> ExitStatus:
     """Run the verb."""
-    verb = only_verb(options.words, VERBS)
+    verb = single_verb(options.words, VERBS)
     require(options, "bootstrap_server")
     if verb in _LOCAL:
         show(env, _LOCAL[verb](options), options.output)
@@ -93,11 +93,11 @@ def _change(verb: str, options: FeaturesOptions, env: Environment) -> ExitStatus
     for name, error in errors.items():
         target = "" if verb == "disable" else f" to {levels[name]}"
         if error is None:
-            done = "can be" if options.dry_run else "was"
-            text.append(f"{name} {done} {verb}d{target}.")
+            outcome = "can be" if options.dry_run else "was"
+            text.append(f"{name} {outcome} {verb}d{target}.")
         else:
-            failed = "Can not" if options.dry_run else "Could not"
-            text.append(f"{failed} {verb} {name}{target}. {error.message}")
+            outcome = "Can not" if options.dry_run else "Could not"
+            text.append(f"{outcome} {verb} {name}{target}. {error.message}")
         data.append(
             {"feature": name, "level": levels[name], "error": error.message if error else None}
         )
@@ -175,12 +175,12 @@ def _feature_dependencies(options: FeaturesOptions) -> Report:
     data = []
     for name, level in map(_name_and_level, options.feature):
         needed = dependency_of(name, level)
-        what = version_text(name, level)
+        version = version_text(name, level)
         if needed is None:
-            text.append(f"{what} has no dependencies.")
+            text.append(f"{version} has no dependencies.")
         else:
             required = version_text(METADATA_VERSION, level_of_metadata(needed))
-            text += [f"{what} requires:", f"    {required}"]
+            text += [f"{version} requires:", f"    {required}"]
         data.append({"feature": name, "level": level, "requires": needed})
     return Report("features", data, text)
 
@@ -197,7 +197,7 @@ COMMAND: Final = Command(
     operands="words",
     refused={
         "bootstrap-controller": (
-            "it names KRaft controllers; the brokers answer as well: --bootstrap-server"
+            "kafkapy sends no requests to KRaft controllers; use --bootstrap-server"
         )
     },
     groups={
@@ -205,10 +205,10 @@ COMMAND: Final = Command(
     },
     examples={
         "Show the features that the brokers support, and their levels.": "describe {B}",
-        "Keep transactions from bumping producer epochs.": (
+        "Stop transactions from increasing producer epochs.": (
             "downgrade --feature transaction.version=1 {B}"
         ),
-        "Turn the consumer protocol off.": "disable --feature group.version {B}",
+        "Disable the consumer protocol.": "disable --feature group.version {B}",
         "Show the levels that Kafka 4.0 sets.": "version-mapping --release-version 4.0 {B}",
     },
 )

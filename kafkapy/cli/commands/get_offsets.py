@@ -37,7 +37,7 @@ class GetOffsetsOptions(ClusterOptions):
         metavar="TIME",
         default="latest",
     )
-    exclude_internal_topics: bool = flag("Leave internal topics out.")
+    exclude_internal_topics: bool = flag("Omit internal topics.")
 
 
 def run(options: GetOffsetsOptions, env: Environment) -> ExitStatus:
@@ -113,7 +113,7 @@ COMMAND: Final = Command(
     examples={
         "Print the end offset of each partition of a topic.": "--topic orders {B}",
         "Print the first offsets.": "--topic orders --time earliest {B}",
-        "Print the first offsets of a time and later, in milliseconds since 1970.": (
+        "Print the first offsets at or after a time, in milliseconds since 1970.": (
             "--topic orders --time 1735689600000 {B}"
         ),
     },

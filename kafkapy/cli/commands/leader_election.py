@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import ClusterOptions, flag, is_given, spelled, value
+from kafkapy.cli.framework.options import ClusterOptions, flag, is_given, option_name, value
 from kafkapy.cli.framework.output import show
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
@@ -26,8 +26,8 @@ class LeaderElectionOptions(ClusterOptions):
     """The flags of `LeaderElectionCommand`."""
 
     election_type: str | None = value(
-        "REQUIRED: preferred elects the first replica of each partition; unclean also one that is"
-        " not in sync, where no other is left: records may be lost.",
+        "REQUIRED: preferred elects the first replica of each partition; unclean elects a"
+        " replica that is not in sync if no in-sync replica is alive: records may be lost.",
         metavar="preferred|unclean",
         choices=("preferred", "unclean"),
     )
@@ -43,7 +43,7 @@ class LeaderElectionOptions(ClusterOptions):
         metavar="FILE",
         name="admin.config",
     )
-    dry_run: bool = flag("Print the request, send none.")
+    dry_run: bool = flag("Print the request without sending it.")
 
 
 def run(options: LeaderElectionOptions, env: Environment) -> ExitStatus:
@@ -77,14 +77,14 @@ def check(options: LeaderElectionOptions) -> None:
         options.command_config = options.admin_config
     missing = [n for n in ("bootstrap_server", "election_type") if not is_given(options, n)]
     if missing:
-        raise UsageError(f"Missing required option(s): {', '.join(map(spelled, missing))}")
+        raise UsageError(f"Missing required option(s): {', '.join(map(option_name, missing))}")
     assert options.election_type is not None
     if options.election_type.upper() not in ("PREFERRED", "UNCLEAN"):
         raise UsageError(f"Cannot parse argument '{options.election_type}' of option election-type")
     if sum(is_given(options, name) for name in SCOPES) != 1:
         raise UsageError(
             "One and only one of the following options is required: "
-            + ", ".join(map(spelled, SCOPES))
+            + ", ".join(map(option_name, SCOPES))
         )
     if options.topic is not None and options.partition is None:
         raise UsageError("Missing required option(s): partition")
@@ -122,7 +122,7 @@ COMMAND: Final = Command(
         ),
     },
     examples={
-        "Give all partitions back to their preferred leaders.": (
+        "Elect the preferred leaders of all partitions.": (
             "--election-type preferred --all-topic-partitions {B}"
         ),
         "Elect a leader for one partition, even one that is not in sync: records can be lost.": (

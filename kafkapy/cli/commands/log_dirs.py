@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class LogDirsOptions(ClusterOptions):
     """The flags of `LogDirsCommand`."""
 
-    describe: bool = flag("REQUIRED: tell what lies in the log directories.")
+    describe: bool = flag("REQUIRED: describe the log directories.")
     topic_list: str | None = value("Only the partitions of these topics.", metavar="TOPIC,...")
-    broker_list: str | None = value("Only these brokers; default: every one.", metavar="ID,...")
+    broker_list: str | None = value("Only these brokers; default: all.", metavar="ID,...")
 
 
 def run(options: LogDirsOptions, env: Environment) -> ExitStatus:

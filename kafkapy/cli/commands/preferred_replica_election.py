@@ -26,11 +26,11 @@ class PreferredReplicaElectionOptions(ClusterOptions):
     """The flags of `PreferredReplicaLeaderElectionCommand`."""
 
     path_to_json_file: str | None = value(
-        'The partitions: {"partitions":[{"topic":"t","partition":0}]}; default: every one.',
+        'The partitions: {"partitions":[{"topic":"t","partition":0}]}; default: all.',
         metavar="FILE",
     )
     zookeeper: str | None = value(
-        "Instead of --bootstrap-server: leave the wish in ZooKeeper, for the controller.",
+        "Instead of --bootstrap-server: write the request to ZooKeeper, for the controller.",
         metavar="HOST:PORT/PATH",
     )
     admin_config: str | None = value(
@@ -79,19 +79,19 @@ def _by_znode(options: PreferredReplicaElectionOptions, env: Environment) -> Exi
     from kafkapy.tools.zookeeper.election import request_preferred_election
 
     assert options.zookeeper is not None
-    asked = request_preferred_election(options.zookeeper, _partitions(options))
-    names = [str(tp) for tp in asked.partitions]
+    requested = request_preferred_election(options.zookeeper, _partitions(options))
+    names = [str(tp) for tp in requested.partitions]
     text = [
         f"Created preferred replica election path with {','.join(names)}",
         f"Successfully started preferred replica election for partitions Set({', '.join(names)})",
         *(
             f"Skipping preferred replica leader election for partition {tp} since it doesn't exist."
-            for tp in asked.absent
+            for tp in requested.absent
         ),
     ]
     data = [
-        {"topic": tp.topic, "partition": tp.partition, "requested": tp in asked.partitions}
-        for tp in (*asked.partitions, *asked.absent)
+        {"topic": tp.topic, "partition": tp.partition, "requested": tp in requested.partitions}
+        for tp in (*requested.partitions, *requested.absent)
     ]
     show(env, Report("preferred-replica-election", data, text), options.output)
     return ExitStatus.SUCCESS
@@ -101,13 +101,13 @@ COMMAND: Final = Command(
     "preferred-replica-election",
     PreferredReplicaElectionOptions,
     run,
-    help="Elect preferred leaders, as up to Kafka 2.8; now leader-election does it.",
+    help="Elect preferred leaders, as Kafka's tool up to 2.8; leader-election replaces it.",
     groups={
         "Connection": "zookeeper admin.config",
         "What to do": "path-to-json-file",
     },
     examples={
-        "Give all partitions back to their preferred leaders.": "{B}",
+        "Elect the preferred leaders of all partitions.": "{B}",
         "Do so for the partitions of a file.": "--path-to-json-file partitions.json {B}",
     },
 )

@@ -32,26 +32,28 @@ class ProducerPerfOptions(ClusterOptions):
     """The flags of `ProducerPerformance`."""
 
     topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
-    num_records: int | None = value("REQUIRED: how many records.", metavar="N")
+    num_records: int | None = value("REQUIRED: the number of records.", metavar="N")
     throughput: float | None = value(
-        "REQUIRED: at most so many records a second; -1 for no limit.", metavar="N"
+        "REQUIRED: the maximum number of records a second; -1 for no limit.", metavar="N"
     )
     record_size: int | None = value("Bytes of each record.", metavar="BYTES", bits=32)
     payload_file: str | None = value("A file of payloads, picked at random.", metavar="FILE")
     payload_monotonic: bool = flag("Payloads 0, 1, 2 and so on.")
-    payload_delimiter: str = value("What parts the payloads of a file.", default="\\n")
+    payload_delimiter: str = value("The delimiter of the payloads in a file.", default="\\n")
     producer_props: list[str] = values(
-        "Producer properties; they win over --producer.config.", metavar="K=V K=V ...", many=True
+        "Producer properties; they override --producer.config.", metavar="K=V K=V ...", many=True
     )
     producer_config: str | None = value(
         "Producer properties in a file.", metavar="FILE", name="producer.config"
     )
     print_metrics: bool = flag("Print the client's metrics at the end.")
     transactional_id: str = value(
-        "With --transaction-duration-ms.", metavar="ID", default=TRANSACTIONAL_ID
+        "With --transaction-duration-ms: the transactional id.",
+        metavar="ID",
+        default=TRANSACTIONAL_ID,
     )
     transaction_duration_ms: int = value(
-        "Send in transactions that are committed at this age; 0 for none.", metavar="MS", default=0
+        "Commit each transaction after this time; 0 for no transactions.", metavar="MS", default=0
     )
 
 
@@ -68,9 +70,9 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
     assert options.num_records is not None
     assert options.throughput is not None
     quiet = options.output is OutputFormat.json
-    live = LiveLine(env, wanted=not quiet)
+    live = LiveLine(env, is_enabled=not quiet)
     payloads = _payloads(options, env)
-    work = Workload(
+    workload = Workload(
         options.topic,
         options.num_records,
         payloads,
@@ -83,9 +85,9 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
         producer = make_producer(
             properties, Reporter(env.warn), metrics.config() if options.print_metrics else {}
         )
-        totals = send(producer, work, live.stay, env.warn, live.show)
+        totals = send(producer, workload, live.print_permanent, env.warn, live.show)
         if options.print_metrics:
-            metrics.settle(producer.poll)
+            metrics.wait_for_update(producer.poll)
     live.clear()
     data = {"topic": options.topic, **totals._asdict()}
     rows = [(name, shown) for name, shown in data.items() if name != "percentiles_ms"]
@@ -175,7 +177,7 @@ COMMAND: Final = Command(
         "What to show": "print-metrics",
     },
     examples={
-        "Write 10,000 records of 100 bytes as fast as it goes.": (
+        "Write 10,000 records of 100 bytes as fast as possible.": (
             "--topic orders --num-records 10000 --record-size 100 --throughput -1"
             " --producer-props bootstrap.servers=localhost:9092"
         ),

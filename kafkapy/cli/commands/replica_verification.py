@@ -57,18 +57,18 @@ class ReplicaVerificationOptions(CommonOptions):
         "Bytes to fetch of a partition at a time.", metavar="BYTES", default=1024 * 1024, bits=32
     )
     max_wait_ms: int = value(
-        "How long a broker may wait for records.", metavar="MS", default=1000, bits=32
+        "The time that a broker may wait for records.", metavar="MS", default=1000, bits=32
     )
     report_interval_ms: int = value(
-        "How often the largest lag is told.", metavar="MS", default=30_000
+        "The interval between reports of the largest lag.", metavar="MS", default=30_000
     )
     time: int | None = value(
-        "Where to begin: -1 at the end, -2 at the beginning, or milliseconds since the epoch."
-        " Default: -1, with --once -2.",
+        "The start: -1 for the end, -2 for the beginning, or milliseconds since the"
+        " epoch. Default: -1, with --once -2.",
         metavar="TIME",
     )
     once: bool = flag(
-        "Compare up to the present high watermarks and end: with 0 if all replicas are the same."
+        "Compare up to the present high watermarks, then exit: with 0 if all replicas are the same."
     )
 
 
@@ -81,44 +81,44 @@ def run(options: ReplicaVerificationOptions, env: Environment) -> ExitStatus:
     refuse(options, "topics_include", "topic_white_list")
     check_host_ports(options.broker_list)
     topics = TopicFilter(options.topics_include or options.topic_white_list)
-    voice = Voice(env, options.output)
+    printer = EventPrinter(env, options.output)
     with _verification(options, env, topics) as verification:
-        voice.say("verification process is started")
+        printer.line("verification process is started")
         try:
             if options.once:
-                return _once(options, env, verification, voice)
-            return _forever(options, verification, voice)
+                return _run_once(options, env, verification, printer)
+            return _run_continuously(options, verification, printer)
         except KeyboardInterrupt:
             return ExitStatus.INTERRUPTED
 
 
-class Voice:
+class EventPrinter:
     """Prints Kafka's lines, each with its time, or a JSON object on each line."""
 
     def __init__(self, env: Environment, form: OutputFormat | None) -> None:
         self._env = env
         self.is_json = form is OutputFormat.json
 
-    def say(self, text: str, **facts: Any) -> None:
-        """Print one line, and flush it at once. `facts` are the fields of the JSON object."""
+    def line(self, text: str, **fields: Any) -> None:
+        """Print one line, and flush it at once. `fields` are those of the JSON object."""
         now = datetime.now()
         if not self.is_json:
             self._env.line(f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03d}: {text}")
-        elif facts:
+        elif fields:
             import json
 
             head = {"kafkapy": ENVELOPE_VERSION, "command": COMMAND.name}
-            self._env.line(json.dumps({**head, "time": now.isoformat(), **facts}))
+            self._env.line(json.dumps({**head, "time": now.isoformat(), **fields}))
         self._env.stdout.flush()
 
     def difference(self, found: Difference) -> None:
         """Print Kafka's line for a batch that differs."""
-        self.say(found.text(), kind="difference", **_facts(found))
+        self.line(found.text(), kind="difference", **_difference_fields(found))
 
     def lag(self, lag: Lag, partitions: int) -> None:
         """Print Kafka's report of the largest lag."""
         name = "null" if lag.partition is None else str(lag.partition)
-        self.say(
+        self.line(
             f"max lag is {lag.messages} for partition {name} at offset {lag.offset} among"
             f" {partitions} partitions",
             kind="lag",
@@ -129,10 +129,10 @@ class Voice:
         )
 
 
-def _facts(found: Difference) -> dict[str, Any]:
+def _difference_fields(found: Difference) -> dict[str, Any]:
     return {
         **found.partition._asdict(),
-        "what": found.what,
+        "what": found.field,
         "first_differing_offset": found.offset,
         "last_offset": found.last_offset,
         "replicas": list(found.replicas),
@@ -149,22 +149,22 @@ def _verification(
     from kafkapy.client.replica_fetch import fetch_from_replica
     from kafkapy.tools.replica_verification import ReplicaVerification
 
-    with ExitStack() as undo:
-        cluster = undo.enter_context(_connect(options, env))
+    with ExitStack() as stack:
+        cluster = stack.enter_context(_connect(options, env))
         partitions = _partitions(cluster, options, topics)
         brokers = sorted({replica for each in partitions for replica in each.replicas})
         # A separate client for each broker, because each is used by its own thread.
         sources = {
             broker: partial(
                 fetch_from_replica,
-                undo.enter_context(_connect(options, env)),
+                stack.enter_context(_connect(options, env)),
                 broker,
                 partition_bytes=options.fetch_size,
                 max_wait_ms=options.max_wait_ms,
             )
             for broker in brokers
         }
-        pool = undo.enter_context(ThreadPoolExecutor(max(1, len(brokers))))
+        pool = stack.enter_context(ThreadPoolExecutor(max(1, len(brokers))))
         yield ReplicaVerification(sources, partitions, pool, options.fetch_size)
 
 
@@ -218,46 +218,46 @@ def _offsets(
     return {tp: result.offset for tp, result in results.items()}
 
 
-def _forever(
-    options: ReplicaVerificationOptions, verification: ReplicaVerification, voice: Voice
+def _run_continuously(
+    options: ReplicaVerificationOptions, verification: ReplicaVerification, printer: EventPrinter
 ) -> ExitStatus:
     """Compare until the offsets of some replicas diverge, as Kafka's tool does."""
-    reported = time.monotonic()
+    reported_s = time.monotonic()
     for found in verification.rounds():
         for difference in found.differences:
-            voice.difference(difference)
-            if difference.what == "offset":
+            printer.difference(difference)
+            if difference.field == "offset":
                 return ExitStatus.FAILURE
-        if (time.monotonic() - reported) * 1000 > options.report_interval_ms:
-            voice.lag(found.lag, len(verification.partitions))
-            reported = time.monotonic()
+        if (time.monotonic() - reported_s) * 1000 > options.report_interval_ms:
+            printer.lag(found.lag, len(verification.partitions))
+            reported_s = time.monotonic()
     return ExitStatus.SUCCESS
 
 
-def _once(
+def _run_once(
     options: ReplicaVerificationOptions,
     env: Environment,
     verification: ReplicaVerification,
-    voice: Voice,
+    printer: EventPrinter,
 ) -> ExitStatus:
     """Compare until all partitions are compared, or none advances for the request timeout."""
     with _connect(options, env) as cluster:
-        patience_s, pause = cluster.request_timeout_ms / 1000, cluster.pause
-    advanced = time.monotonic()
+        timeout_s, pause = cluster.request_timeout_ms / 1000, cluster.pause
+    advanced_s = time.monotonic()
     for found in verification.rounds():
         for difference in found.differences:
-            if not voice.is_json:
-                voice.difference(difference)
+            if not printer.is_json:
+                printer.difference(difference)
         if found.advanced:
-            advanced = time.monotonic()
-        elif time.monotonic() - advanced > patience_s:
+            advanced_s = time.monotonic()
+        elif time.monotonic() - advanced_s > timeout_s:
             break
         else:
             pause()
     rows = verification.partitions
-    good = all(each.is_done and not each.differences for each in rows)
+    all_same = all(each.is_done and not each.differences for each in rows)
     show(env, _report(rows), options.output)
-    return ExitStatus.SUCCESS if good else ExitStatus.FAILURE
+    return ExitStatus.SUCCESS if all_same else ExitStatus.FAILURE
 
 
 def _report(rows: list[PartitionProgress]) -> Report:
@@ -271,7 +271,7 @@ def _report(rows: list[PartitionProgress]) -> Report:
             "batches": each.batches,
             "verdict": _verdict(each),
             "problem": "" if each.is_done else each.problem,
-            "differences": [_facts(found) for found in each.differences],
+            "differences": [_difference_fields(found) for found in each.differences],
         }
         for each in rows
     ]
@@ -325,7 +325,7 @@ COMMAND: Final = Command(
         "Compare all replicas once; the exit status is 0 if they are the same.": (
             "--once --broker-list localhost:9092"
         ),
-        "Go on comparing the topics that begin with orders.": (
+        "Continuously compare the topics that begin with orders.": (
             "--topics-include 'orders.*' --broker-list localhost:9092"
         ),
     },

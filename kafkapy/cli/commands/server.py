@@ -26,15 +26,14 @@ class ServerOptions(CommonOptions):
     """The flags of all verbs."""
 
     words: list[str] = values(
-        "What to do, and the broker's property file (not needed to start).",
+        "The action, and the broker's property file (required only by install-service).",
         metavar="start|stop|install-service [server.properties]",
         choices=("start", "stop", "install-service"),
     )
-    override: list[str] = values("A property that wins over the file.", metavar="KEY=VALUE")
+    override: list[str] = values("A property that overrides the file.", metavar="KEY=VALUE")
     daemon: bool = flag("start: run in the background; returns when the broker serves.")
     until_eof: bool = flag(
-        "start: stop when standard input ends, as it does with the process that holds its other"
-        " end."
+        "start: stop at the end of standard input, for example when the parent process ends."
     )
     processes: str | None = value(
         "start, install-service: the number of brokers from the one file; auto: one for each core.",
@@ -42,27 +41,25 @@ class ServerOptions(CommonOptions):
     )
     pid: int | None = value("stop: the process.", metavar="PID")
     log_dir: str | None = value("stop: the broker that runs on this directory.", metavar="DIR")
-    timeout_ms: int = value(
-        "stop: how long to wait for its end.", metavar="MS", default=STOP_LIMIT_MS
-    )
+    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS)
     signal: str = value("stop: the signal.", metavar="NAME", default="TERM")
     run_as: str | None = value(
         "install-service: the account that the broker runs as.", metavar="ACCOUNT"
     )
-    user: bool = flag("install-service: a service of this user, not of the machine.")
+    user: bool = flag("install-service: a service of this user instead of a system service.")
 
 
 def run(options: ServerOptions, env: Environment) -> ExitStatus:
     """Start or stop a broker, or install a systemd service for it."""
     verb, *files = options.words or [""]
-    act = {"start": _start, "stop": _stop, "install-service": _install_service}.get(verb)
-    if act is None:
+    action = {"start": _start, "stop": _stop, "install-service": _install_service}.get(verb)
+    if action is None:
         raise UsageError(
-            "Say what to do: kafkapy server start|stop|install-service [server.properties]"
+            "Name an action: kafkapy server start|stop|install-service [server.properties]"
         )
     if len(files) > 1:
         raise UsageError(f"Found non argument parameters: {','.join(files[1:])}")
-    return act(options, files[0] if files else None, env)
+    return action(options, files[0] if files else None, env)
 
 
 def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
@@ -102,13 +99,13 @@ def _supervise(
 ) -> ExitStatus:
     from kafkapy.tools.supervisor.supervisor import Supervisor, processes_of
 
-    def say(text: str) -> None:
+    def log(text: str) -> None:
         # The output may be on a full disk. The brokers must not end because of that.
         with contextlib.suppress(OSError):
             env.line(text)
             env.stdout.flush()
 
-    supervisor = Supervisor(processes_of(processes), words, properties, say)
+    supervisor = Supervisor(processes_of(processes), words, properties, log)
     with terminable():
         supervisor.start()
     return ExitStatus(supervisor.run())
@@ -122,11 +119,11 @@ def _stop(options: ServerOptions, file: str | None, env: Environment) -> ExitSta
         # On stdout, as in Kafka's script, because callers read it there.
         env.line("No kafka server to stop")
         return ExitStatus.FAILURE
-    sent = _signal(options.signal)
-    left = [pid for pid in pids if not stop(pid, options.timeout_ms / 1000, sent)]
-    if left:
+    signal_number = _signal(options.signal)
+    still_running = [pid for pid in pids if not stop(pid, options.timeout_ms / 1000, signal_number)]
+    if still_running:
         raise CommandFailed(
-            f"Still running after {options.timeout_ms} ms: {', '.join(map(str, left))}"
+            f"Still running after {options.timeout_ms} ms: {', '.join(map(str, still_running))}"
         )
     show(env, Report("server", [{"stopped": pid} for pid in pids], []), options.output)
     return ExitStatus.SUCCESS
@@ -139,8 +136,8 @@ def _brokers_to_stop(options: ServerOptions, file: str | None) -> list[int]:
     from kafkapy.tools.local import broker_processes as brokers
 
     if options.pid is not None:
-        is_one = brokers.is_broker(options.pid) or brokers.is_supervisor(options.pid)
-        return [options.pid] if is_one else []
+        is_running = brokers.is_broker(options.pid) or brokers.is_supervisor(options.pid)
+        return [options.pid] if is_running else []
     if options.log_dir is not None:
         directories = [options.log_dir]
     elif file is not None or options.override:
@@ -156,11 +153,11 @@ def _install_service(options: ServerOptions, file: str | None, env: Environment)
 
     if file is None:
         raise UsageError(
-            "Say which property file: kafkapy server install-service server.properties"
+            "A property file is required: kafkapy server install-service server.properties"
         )
     properties_of(file)  # raises if it is not a property file
     if options.user == (options.run_as is not None):
-        raise UsageError("Say whose service it is: --run-as ACCOUNT, or --user for your own")
+        raise UsageError("An account is required: --run-as ACCOUNT, or --user for your own")
     if options.run_as is not None:
         _check_account(options.run_as)
     config = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
@@ -195,7 +192,7 @@ def _check_account(name: str) -> None:
         pwd.getpwnam(name)
     except KeyError:
         raise CommandFailed(
-            f"There is no account {name}; one is made with: useradd --system {name}"
+            f"There is no account {name}; create it with: useradd --system {name}"
         ) from None
 
 
@@ -235,7 +232,7 @@ COMMAND: Final = Command(
         "Start a broker for each core of this machine in the background.": (
             "start server.properties --processes auto --daemon"
         ),
-        "Have systemd run a broker as the account kafka.": (
+        "Install a systemd service that runs a broker as the account kafka.": (
             "install-service /etc/kafka/server.properties --run-as kafka"
         ),
         "Stop the broker that runs on a directory.": "stop --log-dir /tmp/logs-1",

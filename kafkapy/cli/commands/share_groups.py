@@ -43,7 +43,7 @@ class ShareGroupsOptions(ClusterOptions):
     list_: bool = flag("List the share groups.")
     describe: bool = flag("Describe share groups: their offsets and lag, members or states.")
     delete: bool = flag("Delete share groups that have no members.")
-    reset_offsets: bool = flag("Move the start offsets of a group that has no members.")
+    reset_offsets: bool = flag("Reset the start offsets of a group that has no members.")
     delete_offsets: bool = flag("Delete a group's offsets of topics.")
     group: list[str] = values("The share group.", metavar="GROUP")
     all_groups: bool = flag("Every share group.")
@@ -55,9 +55,10 @@ class ShareGroupsOptions(ClusterOptions):
     members: bool = flag("With --describe: the members.")
     offsets: bool = flag("With --describe: start offsets and lag; the default.")
     state: str | None = value(
-        "With --describe: coordinator and state. With --list: the state, or only groups in these.",
+        "With --describe: coordinator and state. With --list: show states, or only groups"
+        " in these.",
         metavar="STATES",
-        alone="",
+        optional_value="",
     )
     verbose: bool = flag("With --describe: epochs.")
     to_earliest: bool = flag("Reset to the log start offset.")
@@ -68,8 +69,8 @@ class ShareGroupsOptions(ClusterOptions):
     )
     dry_run: bool = flag("Only show the new offsets.")
     execute: bool = flag("Alter the offsets.")
-    timeout: int = value("How long to try.", metavar="MS", default=TIMEOUT_MS)
-    strict: bool = flag("Exit 1 on a failure; as Kafka's tool, this one exits 0 without it.")
+    timeout: int = value("The time limit.", metavar="MS", default=TIMEOUT_MS)
+    strict: bool = flag("Exit with 1 after a failure; without this option with 0, as Kafka's tool.")
 
 
 def check(options: ShareGroupsOptions) -> str:
@@ -132,13 +133,13 @@ def run(options: ShareGroupsOptions, env: Environment) -> ExitStatus:
         with options.connect(env) as cluster:
             cluster.api_timeout_ms = timeout_of(options.timeout)
             cluster.request_timeout_ms = cluster.api_timeout_ms
-            _RUN[action](cluster, options, env, failures)
+            _ACTIONS[action](cluster, options, env, failures)
     except UsageError:
         raise
     except KafkapyError as error:
         if env.debug:
             raise
-        failures.tell(f"Executing share group command failed due to {error}", error)
+        failures.report(f"Executing share group command failed due to {error}", error)
     return failures.status
 
 
@@ -205,8 +206,8 @@ def _delete(
         elif states[group] != "Empty":
             message = f"Share group '{group}' is not EMPTY."
             results[group] = ApiError(ErrorCode.NON_EMPTY_GROUP, message)
-    left = [group for group in wanted if results[group] is None]
-    results |= delete_groups(cluster, left)
+    deletable = [group for group in wanted if results[group] is None]
+    results |= delete_groups(cluster, deletable)
     if any(results.values()):
         failures.add()
     show(env, deleted_groups_report(results), options.output)
@@ -246,9 +247,9 @@ def _reset_offsets(
     except ConfigError as error:
         raise UsageError(str(error)) from error
     if options.execute:
-        for partition, refused in alter_share_offsets(cluster, group, planned).items():
-            if refused is not None:
-                failures.tell(f"{partition}: {refused.message}", refused)
+        for partition, alter_error in alter_share_offsets(cluster, group, planned).items():
+            if alter_error is not None:
+                failures.report(f"{partition}: {alter_error.message}", alter_error)
                 del planned[partition]
     show(env, reset_report(group, planned, executed=options.execute), options.output)
 
@@ -291,7 +292,7 @@ def _reset(options: ShareGroupsOptions) -> Reset:
     return Reset(Scenario.TO_EARLIEST if options.to_earliest else Scenario.TO_LATEST)
 
 
-_RUN: Final[dict[str, Callable[[Cluster, ShareGroupsOptions, Environment, Failures], None]]] = {
+_ACTIONS: Final[dict[str, Callable[[Cluster, ShareGroupsOptions, Environment, Failures], None]]] = {
     "list_": _list,
     "describe": _describe,
     "delete": _delete,
@@ -312,8 +313,8 @@ COMMAND: Final = Command(
     },
     examples={
         "List the share groups.": "--list {B}",
-        "Show what is left to deliver.": "--describe --group payments {B}",
-        "Deliver everything again, once the group's members have stopped.": (
+        "Show the start offsets and the lag of a group.": "--describe --group payments {B}",
+        "Deliver all records again; the group must have no members.": (
             "--reset-offsets --group payments --topic orders --to-earliest --execute {B}"
         ),
         "Delete a group.": "--delete --group payments {B}",

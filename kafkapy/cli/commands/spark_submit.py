@@ -30,7 +30,7 @@ class SparkSubmitOptions(CommonOptions):
     """This command's own options, and spark-submit's words."""
 
     from_: str | None = value(
-        "The topics to read, comma-separated: kafkapy.spark.read(spark) gives them.",
+        "The topics to read, comma-separated: kafkapy.spark.read(spark) returns them.",
         name="from",
         metavar="TOPICS",
     )
@@ -40,7 +40,7 @@ class SparkSubmitOptions(CommonOptions):
     )
     to: str | None = value("The topic that kafkapy.spark.write(df) writes.", metavar="TOPIC")
     checkpoint: str | None = value(
-        "Where a stream keeps its offsets; makes a script's transform(df) a stream.",
+        "The directory for a stream's offsets; runs a script's transform(df) as a stream.",
         metavar="DIR",
     )
     sql: str | None = value(
@@ -85,7 +85,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     properties = properties_of(options.command_config)
     if options.bootstrap_server:
         properties["bootstrap.servers"] = options.bootstrap_server
-    wiring = submit.Wiring(
+    job_conf = submit.JobConf(
         source=options.from_,
         columns=options.columns,
         target=options.to,
@@ -98,18 +98,18 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     )
     spark_home = submit.find_spark_home(os.environ)
     submit.check_java(os.environ)
-    by_person = env.stderr.isatty()
-    is_quiet = (by_person or options.sql is not None) and not quiet_log.has_own_log(
+    is_interactive = env.stderr.isatty()
+    is_quiet = (is_interactive or options.sql is not None) and not quiet_log.has_own_log(
         submission, spark_home, os.environ
     )
-    if by_person and is_quiet and not options.checkpoint:  # a stream prints its own lines
+    if is_interactive and is_quiet and not options.checkpoint:  # a stream prints its own lines
         submission = submission.with_conf(quiet_log.PROGRESS, "true")
-    private = submit.properties_of(submission, wiring, spark_home, os.environ)
-    file = None if private is None else properties_file(private)
-    words = submit.command_line(submission, wiring, spark_home, cache_dir(), file)
+    secret_properties = submit.properties_of(submission, job_conf, spark_home, os.environ)
+    file = None if secret_properties is None else properties_file(secret_properties)
+    words = submit.command_line(submission, job_conf, spark_home, cache_dir(), file)
     env.stdout.flush()
     environ = submit.environment(os.environ, submission, spark_home, cache_dir())
-    if submit.has_local_workers(words, environ, cache_dir()):
+    if submit.uses_worker_python(words, environ, cache_dir()):
         started = fork_server.start(environ)
         if started is not None:
             environ |= started.environ

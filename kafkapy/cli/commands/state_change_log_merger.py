@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkapy.tools.state_change_lines import LineFilter
     from kafkapy.tools.state_change_log_merger import MergedLine
 
-ROWS_AT_ONCE: Final = 1000
+CHUNK_LINES: Final = 1000
 _TIME_FORM: Final = "yyyy-MM-dd HH:mm:ss,SSS"
 
 
@@ -32,7 +32,7 @@ class MergerOptions(CommonOptions):
         "State-change logs; they may be compressed (gzip, bzip2, xz).", metavar="FILE,..."
     )
     logs_regex: str | None = value(
-        "Or a directory and a regular expression that is found in the names of its files.",
+        "Or a directory, and a regular expression for the names of its files.",
         metavar="[DIR/]REGEX",
     )
     topic: str | None = value("Only lines about this topic.", metavar="TOPIC")
@@ -40,7 +40,7 @@ class MergerOptions(CommonOptions):
     start_time: str | None = value("Only lines of this time or later.", metavar=_TIME_FORM)
     end_time: str | None = value("Only lines of this time or earlier.", metavar=_TIME_FORM)
     timeline: str | None = value(
-        "Draw what happened to one partition and who led it when.", metavar="TOPIC-PARTITION"
+        "Draw the events and the leaders of one partition.", metavar="TOPIC-PARTITION"
     )
 
 
@@ -49,13 +49,13 @@ def run(options: MergerOptions, env: Environment) -> ExitStatus:
     from kafkapy.tools.state_change_log_merger import files_matching, merge
 
     _check(options)
-    wanted = _filter(options)
+    line_filter = _filter(options)
     paths = (
         [path for path in options.logs.split(",") if path]
         if options.logs is not None
         else files_matching(options.logs_regex or "")
     )
-    lines = merge(paths, wanted)
+    lines = merge(paths, line_filter)
     if options.timeline is not None:
         _show_timeline(options, env, lines)
     elif options.output is OutputFormat.json:
@@ -115,15 +115,15 @@ def _partitions(text: str | None) -> list[int]:
 
 def _write_text(env: Environment, lines: Iterator[MergedLine]) -> None:
     """Write lines in chunks. Lines before the damaged part of a file are written too."""
-    some: list[bytes] = []
+    chunk: list[bytes] = []
     try:
         for _, line, _ in lines:
-            some.append(line)
-            if len(some) == ROWS_AT_ONCE:
-                env.stdout.buffer.write(b"\n".join([*some, b""]))
-                some.clear()
+            chunk.append(line)
+            if len(chunk) == CHUNK_LINES:
+                env.stdout.buffer.write(b"\n".join([*chunk, b""]))
+                chunk.clear()
     finally:
-        env.stdout.buffer.write(b"\n".join([*some, b""]))
+        env.stdout.buffer.write(b"\n".join([*chunk, b""]))
 
 
 def _write_json(env: Environment, lines: Iterator[MergedLine]) -> None:
@@ -158,7 +158,7 @@ def _show_tables(env: Environment, lines: Iterator[MergedLine]) -> None:
             path,
             line.decode(errors="replace"),
         )
-        for date, line, path in islice(lines, ROWS_AT_ONCE)
+        for date, line, path in islice(lines, CHUNK_LINES)
         if (found := partitions_in(line))
     ]:
         report = Report(COMMAND.name, [], [], [Table(columns, rows)])
@@ -226,13 +226,13 @@ COMMAND: Final = Command(
     groups={
         "Which logs": "logs logs-regex",
         "Which lines": "topic partitions start-time end-time",
-        "What to draw": "timeline",
+        "Timeline": "timeline",
     },
     examples={
         "Merge the logs of two brokers, and show one topic's lines.": (
             "--logs broker-1/state-change.log,broker-2/state-change.log --topic orders"
         ),
-        "Draw what happened to one partition.": (
+        "Draw the timeline of one partition.": (
             "--logs broker-1/state-change.log,broker-2/state-change.log --timeline orders-0"
         ),
     },

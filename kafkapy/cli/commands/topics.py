@@ -17,9 +17,9 @@ from kafkapy.cli.framework.options import (
     flag,
     is_given,
     one_action,
+    option_name,
     refuse,
     require,
-    spelled,
     value,
     values,
 )
@@ -40,7 +40,7 @@ REPORTS: Final = (
     "at_min_isr_partitions",
 )
 # The actions that accept an option; other actions refuse it.
-ONLY_WITH: Final = {
+ACTIONS_WITH_OPTION: Final = {
     "partitions": ("create", "alter"),
     "replication_factor": ("create",),
     "replica_assignment": ("create", "alter"),
@@ -63,7 +63,7 @@ class TopicsOptions(ClusterOptions):
     """The flags of `TopicCommand`."""
 
     zookeeper: str | None = value(
-        "The older form: ZooKeeper instead of --bootstrap-server.", metavar="HOST:PORT,.../CHROOT"
+        "Deprecated: ZooKeeper instead of --bootstrap-server.", metavar="HOST:PORT,.../CHROOT"
     )
     create: bool = flag("Create a new topic.")
     list_: bool = flag("List the topics.")
@@ -75,8 +75,8 @@ class TopicsOptions(ClusterOptions):
     )
     topic_id: str | None = value("The topic's id; with --describe only.", metavar="ID")
     partitions: int | None = value(
-        "Partitions: with --create of the new topic (default: the cluster's), with --alter the"
-        " new total.",
+        "The number of partitions: with --create of the new topic (default: the"
+        " cluster's), with --alter the new total.",
         metavar="N",
         bits=32,
     )
@@ -92,7 +92,7 @@ class TopicsOptions(ClusterOptions):
         "A topic config; with --create, and with --alter --zookeeper.", metavar="NAME=VALUE"
     )
     delete_config: list[str] = values(
-        "A topic config to remove, with --alter --zookeeper; else see kafkapy configs.",
+        "A topic config to remove, with --alter --zookeeper; otherwise use kafkapy configs.",
         metavar="NAME",
     )
     under_replicated_partitions: bool = flag("Describe only under-replicated partitions.")
@@ -103,14 +103,16 @@ class TopicsOptions(ClusterOptions):
     at_min_isr_partitions: bool = flag(
         "Describe only partitions with exactly min.insync.replicas in-sync replicas."
     )
-    topics_with_overrides: bool = flag("Describe only topics with configs of their own.")
-    if_exists: bool = flag("Do nothing if there is no such topic.")
-    if_not_exists: bool = flag("Do nothing if the topic is there already.")
-    exclude_internal: bool = flag("Leave internal topics out.")
-    disable_rack_aware: bool = flag("With --zookeeper; accepted: the brokers decide.")
-    force: bool = flag("Accepted for compatibility: nothing is asked.")
+    topics_with_overrides: bool = flag("Describe only topics with config overrides.")
+    if_exists: bool = flag("Do nothing if the topic does not exist.")
+    if_not_exists: bool = flag("Do nothing if the topic exists already.")
+    exclude_internal: bool = flag("Omit internal topics.")
+    disable_rack_aware: bool = flag(
+        "With --zookeeper; accepted for compatibility: the brokers decide."
+    )
+    force: bool = flag("Accepted for compatibility: there is no confirmation.")
     partition_size_limit_per_response: int = value(
-        "How many partitions a response describes, of eligible leaders.",
+        "The maximum number of partitions in a response with eligible leaders.",
         metavar="N",
         default=2000,
         bits=32,
@@ -156,13 +158,13 @@ def check(options: TopicsOptions) -> str:
                 f'"[alter]" {CONFIGS_TOOL}'
             )
         require(options, "partitions")
-    for name, allowed in ONLY_WITH.items():
+    for name, allowed in ACTIONS_WITH_OPTION.items():
         if action not in allowed:
             refuse(options, name, action)
     if options.delete_config and options.zookeeper is None:
         raise UsageError(
             'Option combination "[[bootstrap-server], [delete-config]]" can\'t be used with option '
-            f'"[{spelled(action)}]" {CONFIGS_TOOL}'
+            f'"[{option_name(action)}]" {CONFIGS_TOOL}'
         )
     if options.create:
         refuse(options, "replica_assignment", "partitions", "replication_factor")
@@ -194,9 +196,11 @@ def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> Rep
 
     found = _existing(cluster, options)
     descriptions = describe_topics(cluster, found, options.partition_size_limit_per_response)
-    older = options.zookeeper is not None
+    is_legacy_text = options.zookeeper is not None
     chosen = [name for name in REPORTS if is_given(options, name)]
-    return describe_report(descriptions, chosen, options.topics_with_overrides, older=older)
+    return describe_report(
+        descriptions, chosen, options.topics_with_overrides, is_legacy_text=is_legacy_text
+    )
 
 
 def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
@@ -206,8 +210,8 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
     configs = parse_topic_configs(options.config)
     if "." in options.topic or "_" in options.topic:
         # On stdout, as in Kafka's tool, unless stdout must contain only JSON.
-        tell = env.warn if options.output is OutputFormat.json else env.line
-        tell(
+        print_line = env.warn if options.output is OutputFormat.json else env.line
+        print_line(
             "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore"
             " ('_') could collide. To avoid issues it is best to use either, but not both."
         )
@@ -215,10 +219,12 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
         raise ConfigError("The replication factor must be between 1 and 32767 inclusive")
     if options.partitions is not None and options.partitions < 1:
         raise ConfigError("The partitions must be greater than 0")
-    placed = None
+    assignment = None
     if options.replica_assignment is not None:
-        placed = dict(enumerate(parse_replica_assignment(options.replica_assignment)))
-    topic = NewTopic(options.topic, options.partitions, options.replication_factor, placed, configs)
+        assignment = dict(enumerate(parse_replica_assignment(options.replica_assignment)))
+    topic = NewTopic(
+        options.topic, options.partitions, options.replication_factor, assignment, configs
+    )
     try:
         create_topic(cluster, topic)
     except ApiError as error:
@@ -234,14 +240,16 @@ def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report
 
     found = _existing(cluster, options)
     count, text = options.partitions, options.replica_assignment
-    placed = None if text is None else parse_replica_assignment(text)
+    assignment = None if text is None else parse_replica_assignment(text)
     if options.zookeeper is not None:
         sets = parse_topic_configs(options.config)
-        return topics_zookeeper.alter(cluster, found, sets, options.delete_config, count, placed)
+        return topics_zookeeper.alter(
+            cluster, found, sets, options.delete_config, count, assignment
+        )
     assert count is not None
     assignments = None
-    if placed is not None:
-        assignments = {topic.name: placed[len(topic.partitions) :] for topic in found}
+    if assignment is not None:
+        assignments = {topic.name: assignment[len(topic.partitions) :] for topic in found}
     if found:
         create_partitions(cluster, {topic.name: count for topic in found}, assignments)
     data = [{"topic": topic.name, "partition_count": count} for topic in found]
@@ -319,7 +327,7 @@ def parse_replica_assignment(text: str) -> list[list[int]]:
         ConfigError: a part is not a list of numbers, a broker occurs twice in it, or the lists have
             different lengths.
     """
-    placed: list[list[int]] = []
+    assignment: list[list[int]] = []
     for index, part in enumerate(text.rstrip(",").split(",")):
         try:
             brokers = [int(word) for word in part.strip().rstrip(":").split(":")]
@@ -327,16 +335,16 @@ def parse_replica_assignment(text: str) -> list[list[int]]:
                 raise ValueError
         except ValueError:
             raise ConfigError(f"Replica assignment '{part}' is not a list of broker ids") from None
-        twice = sorted({broker for broker in brokers if brokers.count(broker) > 1})
-        if twice:
+        duplicates = sorted({broker for broker in brokers if brokers.count(broker) > 1})
+        if duplicates:
             raise ConfigError(
                 "Partition replica lists may not contain duplicate entries: "
-                + ",".join(map(str, twice))
+                + ",".join(map(str, duplicates))
             )
-        if placed and len(brokers) != len(placed[0]):
+        if assignment and len(brokers) != len(assignment[0]):
             raise ConfigError(f"Partition {index} has different replication factor: {brokers}")
-        placed.append(brokers)
-    return placed
+        assignment.append(brokers)
+    return assignment
 
 
 COMMAND: Final = Command(
@@ -356,13 +364,13 @@ COMMAND: Final = Command(
             "partitions replication-factor replica-assignment config delete-config"
             " disable-rack-aware"
         ),
-        "If it is there already, or not": "if-exists if-not-exists force",
+        "Existing and missing topics": "if-exists if-not-exists force",
     },
     examples={
         "Create a topic.": "--create --topic orders --partitions 3 --replication-factor 1 {B}",
         "List the topics.": "--list {B}",
         "Show the leaders and replicas of a topic.": "--describe --topic orders {B}",
-        "Show what is under-replicated in the whole cluster.": (
+        "Show the under-replicated partitions of the cluster.": (
             "--describe --under-replicated-partitions {B}"
         ),
     },

@@ -49,7 +49,7 @@ def alter(
     sets: Mapping[str, str],
     deletes: Sequence[str],
     count: int | None,
-    placed: Sequence[Sequence[int]] | None,
+    assignment: Sequence[Sequence[int]] | None,
 ) -> Report:
     """Change configs, add partitions, or both, topic by topic.
 
@@ -68,9 +68,11 @@ def alter(
             incremental_alter_configs(cluster, resource, sets, deletes)
             text += [*ALTERS_CONFIGS, f"Updated config for topic {topic.name}."]
         if count is not None:
-            refuse_partitions(topic.name, len(topic.partitions), count)
+            check_partition_count(topic.name, len(topic.partitions), count)
             text.append(ALTERS_ORDER)
-            added = None if placed is None else {topic.name: placed[len(topic.partitions) :]}
+            added = (
+                None if assignment is None else {topic.name: assignment[len(topic.partitions) :]}
+            )
             create_partitions(cluster, {topic.name: count}, added)
             text.append("Adding partitions succeeded!")
     data = [
@@ -85,7 +87,7 @@ def alter(
     return Report("topics", data, text)
 
 
-def refuse_partitions(topic: str, present: int, wanted: int) -> None:
+def check_partition_count(topic: str, present: int, wanted: int) -> None:
     """
     Raises:
         ConfigError: the topic is internal, or the number of partitions would not increase.

@@ -13,9 +13,9 @@ from kafkapy.cli.framework.exit_status import ExitStatus
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
-    only_verb,
+    option_name,
     require,
-    spelled,
+    single_verb,
     value,
     values,
 )
@@ -36,9 +36,11 @@ _MINUTE_MS: Final = 60_000
 class TransactionsOptions(ClusterOptions):
     """The flags of all verbs."""
 
-    words: list[str] = values("What to do.", metavar="|".join(VERBS), choices=VERBS)
+    words: list[str] = values("The action.", metavar="|".join(VERBS), choices=VERBS)
     version: bool = flag("Print the version and exit.", short="v")
-    duration_filter: int | None = value("list: only those that are open for longer.", metavar="MS")
+    duration_filter: int | None = value(
+        "list: only transactions that are open for longer.", metavar="MS"
+    )
     transactional_id: str | None = value("describe: the transactional id.", metavar="ID")
     topic: str | None = value(
         "describe-producers, abort, find-hanging: the topic.", metavar="TOPIC"
@@ -47,18 +49,20 @@ class TransactionsOptions(ClusterOptions):
         "describe-producers, abort, find-hanging: the partition.", metavar="N", bits=32
     )
     broker_id: int | None = value(
-        "describe-producers, find-hanging: the broker; the leader otherwise.",
+        "describe-producers, find-hanging: the broker; default: the leader.",
         metavar="ID",
         bits=32,
     )
-    start_offset: int | None = value("abort: where the transaction starts.", metavar="OFFSET")
+    start_offset: int | None = value(
+        "abort: the start offset of the transaction.", metavar="OFFSET"
+    )
     producer_id: int | None = value("abort: the producer.", metavar="ID")
     producer_epoch: int | None = value("abort: its epoch.", metavar="EPOCH", bits=16)
     coordinator_epoch: int | None = value(
         "abort: its coordinator's epoch.", metavar="EPOCH", bits=32
     )
     max_transaction_timeout: int = value(
-        "find-hanging: how long a transaction may be open.",
+        "find-hanging: the longest time that a transaction may be open.",
         metavar="MINUTES",
         default=TIMEOUT_MINUTES,
     )
@@ -66,7 +70,7 @@ class TransactionsOptions(ClusterOptions):
 
 def run(options: TransactionsOptions, env: Environment) -> ExitStatus:
     """Run the verb."""
-    verb = only_verb(options.words, VERBS)
+    verb = single_verb(options.words, VERBS)
     require(options, "bootstrap_server")
     check(verb, options)
     with options.connect(env) as cluster:
@@ -81,11 +85,11 @@ def check(verb: str, options: TransactionsOptions) -> None:
         ConfigError: an option that the verb needs is missing.
     """
     if verb == "describe":
-        _need(options, "transactional_id")
+        _require_arguments(options, "transactional_id")
     elif verb == "describe-producers":
-        _need(options, "topic", "partition")
+        _require_arguments(options, "topic", "partition")
     elif verb == "abort":
-        _need(options, "topic", "partition")
+        _require_arguments(options, "topic", "partition")
         if options.start_offset is None and options.producer_id is None:
             raise ConfigError(
                 "The transaction to abort must be identified either with --start-offset (for"
@@ -93,7 +97,7 @@ def check(verb: str, options: TransactionsOptions) -> None:
                 " --coordinator-epoch (for older brokers)"
             )
         if options.start_offset is None:
-            _need(options, "producer_epoch", "coordinator_epoch")
+            _require_arguments(options, "producer_epoch", "coordinator_epoch")
     elif verb == "find-hanging":
         if options.topic is None and options.broker_id is None:
             raise ConfigError(
@@ -104,10 +108,10 @@ def check(verb: str, options: TransactionsOptions) -> None:
             raise ConfigError("The --partition argument requires --topic to be provided")
 
 
-def _need(options: TransactionsOptions, *names: str) -> None:
+def _require_arguments(options: TransactionsOptions, *names: str) -> None:
     for name in names:
         if getattr(options, name) is None:
-            raise ConfigError(f"Missing required argument --{spelled(name)}")
+            raise ConfigError(f"Missing required argument --{option_name(name)}")
 
 
 def _list(cluster: Cluster, options: TransactionsOptions) -> Report:
@@ -182,18 +186,18 @@ def _abort(cluster: Cluster, options: TransactionsOptions) -> Report:
         assert options.producer_id is not None
         assert options.producer_epoch is not None
         assert options.coordinator_epoch is not None
-        who = (options.producer_id, options.producer_epoch, options.coordinator_epoch)
+        producer = (options.producer_id, options.producer_epoch, options.coordinator_epoch)
     else:
         states = producers_of(cluster, partition)
-        open_there = [s for s in states if s.start_offset == options.start_offset]
-        if not open_there:
+        matching = [s for s in states if s.start_offset == options.start_offset]
+        if not matching:
             raise ConfigError(
                 "Could not find any open transactions starting at offset"
                 f" {options.start_offset} on partition {partition}"
             )
-        who = open_there[0][:3]
+        producer = matching[0][:3]
     try:
-        abort_transaction(cluster, partition, *who)
+        abort_transaction(cluster, partition, *producer)
     except ApiError as error:
         raise ConfigError(f"Failed to abort transaction on {partition}: {error}") from error
     data = {"topic": partition.topic, "partition": partition.partition, "aborted": True}

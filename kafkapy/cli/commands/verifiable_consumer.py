@@ -38,22 +38,29 @@ class VerifiableConsumerOptions(ClusterOptions):
         default="classic",
     )
     group_remote_assignor: str | None = value(
-        "With --group-protocol consumer: how the broker shares partitions.", metavar="NAME"
+        "With --group-protocol consumer: the broker's assignor.", metavar="NAME"
     )
-    max_messages: int = value("How many; negative for no end.", metavar="N", default=-1)
-    session_timeout: int = value("The member's session.", metavar="MS", default=30000)
-    verbose: bool = flag("A line for each record.")
-    enable_autocommit: bool = flag("Let the client commit by itself.")
+    max_messages: int = value(
+        "The number of records; negative for no limit.", metavar="N", default=-1
+    )
+    session_timeout: int = value("The session timeout.", metavar="MS", default=30000)
+    verbose: bool = flag("Print a line for each record.")
+    enable_autocommit: bool = flag("Enable automatic commits.")
     reset_policy: str = value(
-        "Where to start without a commit.", metavar="POLICY", default="earliest", choices=RESETS
+        "The start without a committed offset.",
+        metavar="POLICY",
+        default="earliest",
+        choices=RESETS,
     )
     assignment_strategy: str = value(
-        "How partitions are shared.",
+        "The partition assignment strategy.",
         metavar="CLASS",
         default="org.apache.kafka.clients.consumer.RangeAssignor",
     )
     consumer_config: str | None = value(
-        "Consumer properties in a file; the flags win.", metavar="FILE", name="consumer.config"
+        "Consumer properties in a file; flags override them.",
+        metavar="FILE",
+        name="consumer.config",
     )
 
 

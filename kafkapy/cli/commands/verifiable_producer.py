@@ -27,17 +27,21 @@ class VerifiableProducerOptions(ClusterOptions):
 
     broker_list: str | None = value("Deprecated: --bootstrap-server.", metavar="HOST:PORT,...")
     topic: str | None = value("REQUIRED: the topic to write to.", metavar="TOPIC")
-    max_messages: int = value("How many; negative for no end.", metavar="N", default=-1)
+    max_messages: int = value(
+        "The number of records; negative for no limit.", metavar="N", default=-1
+    )
     throughput: float = value("Records a second; -1 for no limit.", metavar="N", default=-1)
-    acks: int = value("Acknowledgements a record needs: 0, 1 or -1.", metavar="ACKS", default=-1)
+    acks: int = value(
+        "The acknowledgements that a record needs: 0, 1 or -1.", metavar="ACKS", default=-1
+    )
     producer_config: str | None = value(
         "Producer properties in a file.", metavar="FILE", name="producer.config"
     )
     message_create_time: int | None = value(
-        "The time of the first record; later ones are as much later.", metavar="MS"
+        "The timestamp of the first record; the elapsed time is added to later ones.", metavar="MS"
     )
     value_prefix: int | None = value("Values are PREFIX.NUMBER.", metavar="PREFIX")
-    repeating_keys: int | None = value("Keys go from 0 to N-1, over and over.", metavar="N")
+    repeating_keys: int | None = value("Keys repeat from 0 to N-1.", metavar="N")
 
 
 def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:

@@ -27,8 +27,10 @@ class VerifiableShareConsumerOptions(ClusterOptions):
 
     topic: str | None = value("REQUIRED: the topic to read.", metavar="TOPIC")
     group_id: str | None = value("REQUIRED: the share group.", metavar="GROUP")
-    max_messages: int = value("How many; negative for no end.", metavar="N", default=-1)
-    verbose: bool = flag("A line for each record.")
+    max_messages: int = value(
+        "The number of records; negative for no limit.", metavar="N", default=-1
+    )
+    verbose: bool = flag("Print a line for each record.")
 
 
 def run(options: VerifiableShareConsumerOptions, env: Environment) -> ExitStatus:

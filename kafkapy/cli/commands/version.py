@@ -40,6 +40,6 @@ COMMAND: Final = Command(
     bare=True,
     examples={
         "Print the versions.": "",
-        "Print them as JSON, to send with a question.": "--output json",
+        "Print them as JSON, for a bug report.": "--output json",
     },
 )

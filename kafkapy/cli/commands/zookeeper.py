@@ -24,7 +24,7 @@ from kafkapy.cli.framework.termination import terminable
 from kafkapy.tools.zookeeper.implementations import Implementation
 
 if TYPE_CHECKING:
-    from kafkapy.tools.zookeeper.transfer import Transferred
+    from kafkapy.tools.zookeeper.transfer import TransferResult
 
 START_LIMIT_S: Final = 30.0
 STOP_LIMIT_MS: Final = 30_000
@@ -35,7 +35,7 @@ class ZooKeeperOptions(CommonOptions):
     """The flags of all verbs."""
 
     words: list[str] = values(
-        "What to do, and ZooKeeper's property file or the file of znodes.",
+        "The action, and ZooKeeper's property file or the file of znodes.",
         metavar="start|stop [zoo.cfg] | export|import FILE",
         choices=("start", "stop", "export", "import"),
     )
@@ -47,13 +47,11 @@ class ZooKeeperOptions(CommonOptions):
     )
     daemon: bool = flag("start: run in the background; returns when it serves.")
     data_dir: str | None = value(
-        "Where the data is; wins over the file. export: read it without a server.", metavar="DIR"
+        "The data directory; overrides the file. export: read it without a server.", metavar="DIR"
     )
-    port: int | None = value("start: the client port; wins over the file.", metavar="PORT")
+    port: int | None = value("start: the client port; overrides the file.", metavar="PORT")
     pid: int | None = value("stop: the process.", metavar="PID")
-    timeout_ms: int = value(
-        "stop: how long to wait for its end.", metavar="MS", default=STOP_LIMIT_MS
-    )
+    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS)
     zookeeper: str | None = value(
         "export, import: the ZooKeeper to read or to write.", metavar="HOST:PORT,.../CHROOT"
     )
@@ -61,9 +59,9 @@ class ZooKeeperOptions(CommonOptions):
         "With --zookeeper: a property file with zookeeper.ssl.* keys.", metavar="FILE"
     )
     overwrite: bool = flag(
-        "import: write into a tree that is not empty; znodes that the file lacks stay."
+        "import: write into a tree that is not empty; znodes that are not in the file stay."
     )
-    force: bool = flag("export, import: go on although brokers are registered.")
+    force: bool = flag("export, import: continue although brokers are registered.")
 
 
 def run(options: ZooKeeperOptions, env: Environment) -> ExitStatus:
@@ -71,7 +69,7 @@ def run(options: ZooKeeperOptions, env: Environment) -> ExitStatus:
     verb, *files = options.words or [""]
     if verb not in _VERBS:
         raise UsageError(
-            "Say what to do: kafkapy zookeeper start|stop [zoo.cfg], or export|import FILE"
+            "Name an action: kafkapy zookeeper start|stop [zoo.cfg], or export|import FILE"
         )
     if len(files) > 1:
         raise UsageError(f"Found non argument parameters: {','.join(files[1:])}")
@@ -101,10 +99,10 @@ def _stop(options: ZooKeeperOptions, file: str | None, env: Environment) -> Exit
         # On stdout, as in Kafka's script, because callers read it there.
         env.line("No zookeeper server to stop")
         return ExitStatus.FAILURE
-    left = [pid for pid in pids if not stop(pid, options.timeout_ms / 1000)]
-    if left:
+    still_running = [pid for pid in pids if not stop(pid, options.timeout_ms / 1000)]
+    if still_running:
         raise CommandFailed(
-            f"Still running after {options.timeout_ms} ms: {', '.join(map(str, left))}"
+            f"Still running after {options.timeout_ms} ms: {', '.join(map(str, still_running))}"
         )
     show(env, Report("zookeeper", [{"stopped": pid} for pid in pids], []), options.output)
     return ExitStatus.SUCCESS
@@ -116,18 +114,18 @@ def _export(options: ZooKeeperOptions, file: str | None, env: Environment) -> Ex
     if file is None or (options.zookeeper is None) == (options.data_dir is None):
         raise UsageError("export needs a file, and either --zookeeper or --data-dir")
     if options.data_dir is not None:
-        done = export_from_directory(
+        result = export_from_directory(
             Path(options.data_dir), Path(file), force=options.force, warn=env.warn
         )
     else:
         assert options.zookeeper is not None
-        done = export_from_zookeeper(
+        result = export_from_zookeeper(
             *(options.zookeeper, _client_properties(options), Path(file)),
             force=options.force,
             warn=env.warn,
         )
-    line = f"Exported {done.znodes} znodes to {file}, without {done.ephemerals} ephemerals"
-    _show_transfer(env, options, done, line)
+    line = f"Exported {result.znodes} znodes to {file}, without {result.ephemerals} ephemerals"
+    _show_transfer(env, options, result, line)
     return ExitStatus.SUCCESS
 
 
@@ -138,24 +136,24 @@ def _import(options: ZooKeeperOptions, file: str | None, env: Environment) -> Ex
     assert options.zookeeper is not None
     if file is None:
         raise UsageError("import needs a file")
-    done = import_to_zookeeper(
+    result = import_to_zookeeper(
         *(Path(file), options.zookeeper, _client_properties(options)),
         overwrite=options.overwrite,
         force=options.force,
         warn=env.warn,
     )
     line = (
-        f"Imported {done.znodes} znodes into {options.zookeeper}, and compared them with the file"
+        f"Imported {result.znodes} znodes into {options.zookeeper}, and compared them with the file"
     )
-    _show_transfer(env, options, done, line)
+    _show_transfer(env, options, result, line)
     return ExitStatus.SUCCESS
 
 
 def _show_transfer(
-    env: Environment, options: ZooKeeperOptions, done: Transferred, line: str
+    env: Environment, options: ZooKeeperOptions, result: TransferResult, line: str
 ) -> None:
-    lines = [line, f"SHA-256 of the znodes: {done.sha256}"]
-    show(env, Report("zookeeper", [done._asdict()], lines), options.output)
+    lines = [line, f"SHA-256 of the znodes: {result.sha256}"]
+    show(env, Report("zookeeper", [result._asdict()], lines), options.output)
 
 
 def _client_properties(options: ZooKeeperOptions) -> dict[str, str]:

@@ -21,8 +21,9 @@ class ZooKeeperShellOptions(CommonOptions):
     """The address, and the words of a command."""
 
     words: list[str] = values(
-        "ZooKeeper, then perhaps -zk-tls-config-file and a property file with zookeeper.ssl.* keys,"
-        " and a command such as `ls /brokers/ids`; without one, commands are read from stdin.",
+        "ZooKeeper's address, optionally -zk-tls-config-file and a property file with"
+        " zookeeper.ssl.* keys, and a command such as `ls /brokers/ids`; without a"
+        " command, commands are read from stdin.",
         metavar="HOST:PORT[/CHROOT] [-zk-tls-config-file FILE] [COMMAND ...]",
     )
 
@@ -86,6 +87,6 @@ COMMAND: Final = Command(
     examples={
         "List the ids of the live brokers.": "localhost:2181 ls /brokers/ids",
         "Print which broker is the controller.": "localhost:2181 get /controller",
-        "Type commands; help lists them.": "localhost:2181",
+        "Open a prompt; help lists the commands.": "localhost:2181",
     },
 )

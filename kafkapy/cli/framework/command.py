@@ -16,7 +16,7 @@ from kafkapy.cli.framework.command_table import COMMANDS, module_of
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.framework.jopt import OptionSpec, parse, value_of
-from kafkapy.cli.framework.options import SPEC, CommonOptions, spelled
+from kafkapy.cli.framework.options import SPEC, CommonOptions, option_name
 from kafkapy.common.errors import KafkapyError
 
 OptionsT = TypeVar("OptionsT", bound=CommonOptions)
@@ -25,8 +25,8 @@ OptionsT = TypeVar("OptionsT", bound=CommonOptions)
 CONNECTION: Final = ("Connection", ("bootstrap-server", "command-config"))
 OUTPUT: Final = ("Output", ("output", "debug", "version", "help"))
 # With one of these, all other options are ignored, as in Kafka's tools.
-_QUESTIONS: Final = ("version", "help")
-_LAST: Final = ("output", "debug", "version")
+_EXCLUSIVE_OPTIONS: Final = ("version", "help")
+_LAST_OPTIONS: Final = ("output", "debug", "version")
 
 EXAMPLE_SERVERS: Final = "--bootstrap-server localhost:9092"
 
@@ -64,19 +64,19 @@ class Command(Generic[OptionsT]):
 
     def specs(self) -> list[OptionSpec]:
         """All options; `output`, `debug` and `version` come last."""
-        every = dataclasses.fields(self.options)
-        specs = [_spec(each) for each in every if each.name != self.operands]
-        return sorted(specs, key=lambda spec: spec.field in _LAST)
+        fields = dataclasses.fields(self.options)
+        specs = [_spec(each) for each in fields if each.name != self.operands]
+        return sorted(specs, key=lambda spec: spec.field in _LAST_OPTIONS)
 
     def sections(self) -> dict[str, list[OptionSpec]]:
         """The options under each heading, in the order of the help."""
-        of_name = {spec.names[0]: spec for spec in self.specs()}
+        by_name = {spec.names[0]: spec for spec in self.specs()}
         found: dict[str, list[OptionSpec]] = {CONNECTION[0]: []}
         groups = [(heading, tuple(names.split())) for heading, names in self.groups.items()]
         grouped = {name for _, names in (CONNECTION, *groups, OUTPUT) for name in names}
-        others = ("Options", tuple(name for name in of_name if name not in grouped))
+        others = ("Options", tuple(name for name in by_name if name not in grouped))
         for heading, names in (CONNECTION, *groups, others, OUTPUT):
-            specs = [of_name[name] for name in names if name in of_name]
+            specs = [by_name[name] for name in names if name in by_name]
             found.setdefault(heading, []).extend(specs)
         return {heading: specs for heading, specs in found.items() if specs}
 
@@ -94,8 +94,8 @@ class Command(Generic[OptionsT]):
 
     def operand(self) -> OptionSpec | None:
         """The declaration of the operands; None if the command has none."""
-        every = dataclasses.fields(self.options)
-        return next((_spec(each) for each in every if each.name == self.operands), None)
+        fields = dataclasses.fields(self.options)
+        return next((_spec(each) for each in fields if each.name == self.operands), None)
 
     def read(self, words: Sequence[str]) -> OptionsT:
         """Parse words as options; with --version or --help, only those.
@@ -113,8 +113,10 @@ class Command(Generic[OptionsT]):
             refused=self.refused,
             foreign_flags=self.foreign_flags and self.foreign_flags(),
         )
-        asked: dict[str, list[str]] = {name: [] for name in _QUESTIONS if name in found.values}
-        given = asked or found.values
+        exclusive: dict[str, list[str]] = {
+            name: [] for name in _EXCLUSIVE_OPTIONS if name in found.values
+        }
+        given = exclusive or found.values
         values = {specs[name].field: value_of(specs[name], given[name]) for name in given}
         if self.operands is not None:
             values[self.operands] = found.operands
@@ -142,7 +144,7 @@ def _spec(field: dataclasses.Field[Any]) -> OptionSpec:
     declared: OptionSpec = field.metadata[SPEC]
     name, *letters = declared.names
     return declared._replace(
-        names=(name or spelled(field.name), *letters),
+        names=(name or option_name(field.name), *letters),
         # The annotation as text: to evaluate all of them would take longer than to parse.
         kind=str(field.type).removesuffix(" | None"),
         field=field.name,

@@ -36,7 +36,7 @@ def run(words: Sequence[str], env: Environment) -> int:
         if not has_failed(env.stdout):
             raise
         env.abandon_stdout()
-        status = report(env, CommandFailed.unwritten(error), words)
+        status = report(env, CommandFailed.stdout_unwritable(error), words)
     except KeyboardInterrupt:
         status = ExitStatus.INTERRUPTED
     return status
@@ -77,8 +77,8 @@ def _unknown(name: str) -> str:
     """The error text for a command that does not exist, with the most similar command."""
     import difflib
 
-    near = difflib.get_close_matches(name, COMMANDS, n=1)
-    return f"{name} is not a kafkapy command" + (f"; did you mean {near[0]}?" if near else "")
+    similar = difflib.get_close_matches(name, COMMANDS, n=1)
+    return f"{name} is not a kafkapy command" + (f"; did you mean {similar[0]}?" if similar else "")
 
 
 def _warn_of_environment(words: Sequence[str], env: Environment) -> None:

@@ -17,15 +17,15 @@ ROOT_OPTIONS: Final = (
 
 # The commands, each with one line of help.
 COMMANDS: Final[dict[str, str]] = {
-    "server": "Start or stop a broker on this machine, or have systemd do it.",
-    "zookeeper": "Start or stop a ZooKeeper on this machine; move znodes to a file and back.",
+    "server": "Start or stop a broker, or install it as a systemd service.",
+    "zookeeper": "Start or stop a ZooKeeper on this machine; export and import znodes.",
     "cluster": "Run a local cluster and inject faults; print a cluster's id.",
     "topics": "Create, list, describe, alter and delete topics.",
     "configs": "Describe and alter dynamic configs of topics and brokers.",
-    "client-metrics": "Choose the metrics that clients push to the brokers.",
+    "client-metrics": "Configure the metrics that clients push to the brokers.",
     "reassign": "Move replicas between brokers and log directories.",
     "leader-election": "Elect preferred or unclean leaders.",
-    "preferred-replica-election": "Elect preferred leaders, as up to Kafka 2.8.",
+    "preferred-replica-election": "Elect preferred leaders, as Kafka's tool up to 2.8.",
     "log-dirs": "Show sizes and lags of the replicas in brokers' log directories.",
     "delete-records": "Delete the oldest records of partitions.",
     "console-producer": "Write lines from stdin to a topic.",
@@ -34,8 +34,8 @@ COMMANDS: Final[dict[str, str]] = {
     "consumer-groups": "List, describe and delete consumer groups; reset and delete their offsets.",
     "share-groups": "List, describe and delete share groups; reset and delete their offsets.",
     "get-offsets": "Print offsets of partitions: latest, earliest, or by time.",
-    "producer-perf": "Measure how fast records are acknowledged.",
-    "consumer-perf": "Measure how fast records are read.",
+    "producer-perf": "Measure the throughput and the latency of a producer.",
+    "consumer-perf": "Measure the throughput of a consumer.",
     "verifiable-producer": "Write numbered records; print a JSON line for each.",
     "verifiable-consumer": "Read as a member of a group; print a JSON line for each event.",
     "verifiable-share-consumer": (
@@ -45,19 +45,19 @@ COMMANDS: Final[dict[str, str]] = {
     "dump-log-segments": "Show the files of a log directory: segments, indexes, snapshots.",
     "dump-log": "The same as dump-log-segments.",
     "state-change-log-merger": (
-        "Merge state-change logs in the order of time, or draw a partition's."
+        "Merge state-change logs by time, or draw the timeline of a partition."
     ),
     "transactions": "List, describe and abort transactions.",
     "features": "Describe, upgrade and downgrade the features of a cluster.",
     "acls": "Add, remove and list access control entries.",
     "delegation-tokens": "Create, describe, renew and expire delegation tokens.",
-    "e2e-latency": "Measure the time from a send to the read of the record.",
+    "e2e-latency": "Measure the latency from the send of a record to its read.",
     "zookeeper-shell": "Read and change znodes.",
     "broker-api-versions": "Print the API versions that each broker serves.",
     "agent": "Follow files and write their lines to a topic.",
     "spark-submit": "Run spark-submit with topics as sources and sinks.",
     "completion": "Install or print shell completion.",
-    "version": "Print the versions of kafkapy and of what it runs on.",
+    "version": "Print the versions of kafkapy, Kafka and Python.",
 }
 # Modules that do not have the name of their command.
 _MODULES: Final = {

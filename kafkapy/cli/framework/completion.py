@@ -24,14 +24,14 @@ class CompletionOptions(CommonOptions):
     """The flags of all verbs."""
 
     words: list[str] = values(
-        "What to do: write the shell's files, take them away, or print the script.",
+        "The action: write the shell's files, remove them, or print the script.",
         metavar="|".join(VERBS),
         choices=VERBS,
     )
     shell: str | None = value(
         "The shell. Default: that of $SHELL.", metavar="bash|zsh|fish", choices=SHELLS
     )
-    dry_run: bool = flag("Say what would be written, and write nothing.")
+    dry_run: bool = flag("Print the changes without writing a file.")
 
 
 def run(options: CompletionOptions, env: Environment) -> ExitStatus:
@@ -41,7 +41,7 @@ def run(options: CompletionOptions, env: Environment) -> ExitStatus:
 
     verb, *rest = options.words or [""]
     if verb not in VERBS:
-        raise UsageError("Say what to do: kafkapy completion install|uninstall|show")
+        raise UsageError("Name an action: kafkapy completion install|uninstall|show")
     if rest:
         raise UsageError(f"Found non argument parameters: {','.join(rest)}")
     shell = options.shell or files.shell_of(os.environ)
@@ -49,7 +49,7 @@ def run(options: CompletionOptions, env: Environment) -> ExitStatus:
         raise UsageError(
             f"--shell {options.shell} is none of {', '.join(SHELLS)}"
             if options.shell
-            else "Which shell? $SHELL does not tell: --shell bash|zsh|fish"
+            else "$SHELL is not a supported shell: name one with --shell bash|zsh|fish"
         )
     if verb == "show":
         env.write(script(shell))
@@ -105,11 +105,11 @@ COMMAND: Final = Command(
     run,
     operands="words",
     groups={
-        "What to do": "shell dry-run",
+        "Shell and dry run": "shell dry-run",
     },
     examples={
         "Install completion for the shell of $SHELL.": "install",
-        "Show which files that would write.": "install --dry-run",
+        "Show the files that install would write.": "install --dry-run",
         "Print the script for zsh.": "show --shell zsh",
     },
 )

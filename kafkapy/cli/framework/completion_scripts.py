@@ -32,7 +32,7 @@ def long_name(spec: OptionSpec) -> str:
     return f"--{spec.names[0]}"
 
 
-def bash(every: Commands) -> str:
+def bash(table: Commands) -> str:
     """The script for bash. It also completes the names of Kafka's scripts, which are the same
     commands.
     """
@@ -43,13 +43,13 @@ def bash(every: Commands) -> str:
         "    local command=${COMP_WORDS[1]} words=",
         "    case ${COMP_WORDS[0]##*/} in",
         *(f"        {name}) command={words[0]} ;;" for name, words in DROP_IN.items()),
-        f'        *) if [ "$COMP_CWORD" -eq 1 ]; then words="{" ".join(every)} --help --version"',
+        f'        *) if [ "$COMP_CWORD" -eq 1 ]; then words="{" ".join(table)} --help --version"',
         '            COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;',
         "    esac",
         "    COMPREPLY=()",
         "    case $command in",
     ]
-    for name, command in every.items():
+    for name, command in table.items():
         lines += [f"        {name})", *bash_options(command), "            ;;"]
     lines += [
         "    esac",
@@ -64,28 +64,28 @@ def bash(every: Commands) -> str:
 def bash_options(command: Command[Any]) -> Iterator[str]:
     """Completions of an option's value, then the options themselves."""
     yield "            case $previous in"
-    free = []
+    value_options = []
     for spec in command.specs():
         if spec.choices:
             yield f'                {long_name(spec)}) words="{" ".join(spec.choices)}" ;;'
         elif spec.takes_value:
-            free.append(long_name(spec))
-    if free:
+            value_options.append(long_name(spec))
+    if value_options:
         # An empty answer with `-o default` falls back to file names.
-        yield f"                {'|'.join(free)}) return ;;"
+        yield f"                {'|'.join(value_options)}) return ;;"
     names = " ".join((*command.operand_choices(), *map(long_name, command.specs())))
     yield f'                *) words="{names}" ;;'
     yield "            esac"
 
 
-def zsh(every: Commands) -> str:
+def zsh(table: Commands) -> str:
     lines = [
         "#compdef kafkapy",
         f"# {NOTE}",
         "_kafkapy() {",
         "    local -a commands",
         "    commands=(",
-        *(f"        {zsh_quoted(f'{name}:{COMMANDS[name]}')}" for name in every),
+        *(f"        {zsh_quoted(f'{name}:{COMMANDS[name]}')}" for name in table),
         "    )",
         "    if (( CURRENT == 2 )); then",
         "        _describe command commands",
@@ -93,7 +93,7 @@ def zsh(every: Commands) -> str:
         "    fi",
         "    case $words[2] in",
     ]
-    for name, command in every.items():
+    for name, command in table.items():
         lines += [f"        {name})", "            shift words; (( CURRENT-- ))"]
         lines += ["            _arguments \\"]
         arguments = [zsh_argument(spec) for spec in command.specs()]
@@ -120,22 +120,22 @@ def zsh_quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def fish(every: Commands) -> str:
+def fish(table: Commands) -> str:
     lines = [f"# {NOTE}", "complete -c kafkapy -f"]
-    for name in every:
+    for name in table:
         about = fish_quoted(COMMANDS[name])
         lines.append(f"complete -c kafkapy -n __fish_use_subcommand -a {name} -d {about}")
-    for name, command in every.items():
-        seen = f"'__fish_seen_subcommand_from {name}'"
+    for name, command in table.items():
+        condition = f"'__fish_seen_subcommand_from {name}'"
         if command.operand_choices():
             words = fish_quoted(" ".join(command.operand_choices()))
-            lines.append(f"complete -c kafkapy -n {seen} -a {words}")
+            lines.append(f"complete -c kafkapy -n {condition} -a {words}")
         for spec in command.specs():
             value = " -r -F" if takes_file(spec) else " -x" if spec.takes_value else ""
             if spec.choices:
                 value += f" -a {fish_quoted(' '.join(spec.choices))}"
             about = fish_quoted(spec.help)
-            lines.append(f"complete -c kafkapy -n {seen} -l {spec.names[0]}{value} -d {about}")
+            lines.append(f"complete -c kafkapy -n {condition} -l {spec.names[0]}{value} -d {about}")
     return "\n".join(lines) + "\n"
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafkapy.client.transport import Connector
 
 
-def _nowhere(mode: str) -> TextIO:
+def _null_stream(mode: str) -> TextIO:
     """A stream on the null device. It stays open until the process ends."""
     return cast("TextIO", open(os.devnull, mode, errors="replace"))
 
@@ -26,9 +26,9 @@ class Environment:
     A stream that was closed when the process started (`>&-`) is replaced by the null device.
     """
 
-    stdin: TextIO = field(default_factory=lambda: sys.stdin or _nowhere("r"))
-    stdout: TextIO = field(default_factory=lambda: sys.stdout or _nowhere("w"))
-    stderr: TextIO = field(default_factory=lambda: sys.stderr or _nowhere("w"))
+    stdin: TextIO = field(default_factory=lambda: sys.stdin or _null_stream("r"))
+    stdout: TextIO = field(default_factory=lambda: sys.stdout or _null_stream("w"))
+    stderr: TextIO = field(default_factory=lambda: sys.stderr or _null_stream("w"))
     debug: bool = False
     connector: Connector | None = None
 
@@ -44,7 +44,7 @@ class Environment:
 
     def abandon_stdout(self) -> None:
         """Replace a stdout that cannot be written, so that flushing at exit does not fail."""
-        self.stdout = _nowhere("w")
+        self.stdout = _null_stream("w")
         sys.stdout = self.stdout
 
     def write(self, text: str) -> None:

@@ -28,6 +28,6 @@ class CommandFailed(KafkapyError):
     """The command line was valid, but the command failed. The message is complete."""
 
     @classmethod
-    def unwritten(cls, error: OSError) -> CommandFailed:
+    def stdout_unwritable(cls, error: OSError) -> CommandFailed:
         """The error for a stdout that cannot be written."""
         return cls(f"Unable to write to standard out: {error.strerror}")

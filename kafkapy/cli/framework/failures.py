@@ -13,14 +13,14 @@ class Failures:
 
     def __init__(self, env: Environment, *, is_quiet: bool, strict: bool) -> None:
         self._env = env
-        self._say = env.warn if is_quiet else env.line
+        self._print_line = env.warn if is_quiet else env.line
         self._strict = strict
         self._count = 0
 
-    def tell(self, text: str, error: KafkapyError | None = None) -> None:
+    def report(self, text: str, error: KafkapyError | None = None) -> None:
         from kafkapy.cli.framework import hints
 
-        self._say(f"\nError: {text}")
+        self._print_line(f"\nError: {text}")
         hints.warn(self._env, error or KafkapyError(text), ())
         self._count += 1
 

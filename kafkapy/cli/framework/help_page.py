@@ -18,8 +18,8 @@ from kafkapy.cli.framework.jopt import OptionSpec
 
 def of_all() -> str:
     """The help of kafkapy itself: its commands under the headings of GROUPS."""
-    about = "Kafka for Python people: a broker, the ops toolbox, and topics as Spark tables."
-    page = _begun("kafkapy", "[OPTIONS] COMMAND [ARGS]...", about)
+    about = "Kafka for Python: a broker, operations tools, and topics as Spark tables."
+    page = _new_page("kafkapy", "[OPTIONS] COMMAND [ARGS]...", about)
     _write_options(page, "Options", ROOT_OPTIONS)
     for heading, names in GROUPS.items():
         with page.section(heading):
@@ -33,7 +33,7 @@ def of_command(name: str, command: Command[Any]) -> str:
     operand = command.operand()
     words = "" if operand is None else operand.metavar
     usage = f" {words if words.startswith('[') else f'[{words}]'}" if words else ""
-    page = _begun(f"kafkapy {name}", f"[OPTIONS]{usage}", command.help)
+    page = _new_page(f"kafkapy {name}", f"[OPTIONS]{usage}", command.help)
     with page.section("Examples"):
         for index, (about, line) in enumerate(command.example_lines()):
             page.write("\n" if index else "")
@@ -47,7 +47,7 @@ def of_command(name: str, command: Command[Any]) -> str:
     return _text(page)
 
 
-def _begun(name: str, words: str, about: str) -> Any:
+def _new_page(name: str, words: str, about: str) -> Any:
     """A page with usage and description, but without options."""
     page = typer.Context(TyperCommand(name), max_content_width=100).make_formatter()
     page.write_usage(name, words)

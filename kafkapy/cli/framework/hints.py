@@ -22,17 +22,17 @@ _ALLOW: Final = (
     " --operation OPERATION, with --topic, --group or --cluster"
 )
 _NOT_PLAIN: Final = (
-    f"a listener with TLS or a login needs security.protocol {_CONFIG};"
-    " default.api.timeout.ms there says how long to try"
+    f"a listener with TLS or SASL needs security.protocol {_CONFIG};"
+    " default.api.timeout.ms there sets the time limit"
 )
 _PLAIN: Final = (
     f"a listener without TLS needs security.protocol=PLAINTEXT or SASL_PLAINTEXT {_CONFIG}"
 )
 _NO_BROKER: Final = (
     "check that this is the port of a broker, and security.protocol"
-    f" {_CONFIG}; request.timeout.ms there says how long to wait"
+    f" {_CONFIG}; request.timeout.ms there sets the time limit"
 )
-OF_CODE: Final[Mapping[ErrorCode, str]] = {
+HINTS_BY_CODE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.SASL_AUTHENTICATION_FAILED: (
         f"check sasl.mechanism, and username and password in sasl.jaas.config, {_CONFIG}"
     ),
@@ -53,7 +53,7 @@ OF_CODE: Final[Mapping[ErrorCode, str]] = {
     ),
 }
 # By the class name of an error's cause, so that ssl is not imported for it.
-OF_CAUSE: Final[Mapping[str, str]] = {
+HINTS_BY_CAUSE: Final[Mapping[str, str]] = {
     "ConnectionRefusedError": (
         "start a broker (kafkapy server start), or correct host and port of --bootstrap-server"
     ),
@@ -68,7 +68,7 @@ OF_CAUSE: Final[Mapping[str, str]] = {
     "TimeoutError": _NO_BROKER,
     "ProtocolViolation": _NO_BROKER,
 }
-OF_TEXT: Final = (
+HINTS_BY_TEXT: Final = (
     (
         r"^listeners=.* cannot be bound: Address already in use",
         "stop that process, or choose another port"
@@ -83,19 +83,19 @@ OF_TEXT: Final = (
         r"^Invalid value .* for configuration|is not a listener: expected",
         "correct the line of the property file, or override it: --override NAME=VALUE",
     ),
-    (r"^Topic .* does not exist as expected", OF_CODE[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]),
+    (r"^Topic .* does not exist as expected", HINTS_BY_CODE[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]),
     (
         r"^ZooKeeper at .* cannot be reached",
         "start ZooKeeper (kafkapy zookeeper start), or correct host and port of --zookeeper",
     ),
     (
         r"not present in metadata after \d+ ms",
-        "check --bootstrap-server and the topic; --max-block-ms says how long to wait",
+        "check --bootstrap-server and the topic; --max-block-ms sets the time limit",
     ),
     (
         r"^No broker of .* answered within",
         "start a broker, or correct --bootstrap-server;"
-        " --consumer-property default.api.timeout.ms=N says how long to wait",
+        " --consumer-property default.api.timeout.ms=N sets the time limit",
     ),
     (
         r"^Assignments can only be reset if the group",
@@ -116,7 +116,7 @@ _JSON: Final = {
     "path_to_json_file": '{"partitions":[{"topic":"t","partition":0}]}',
 }
 # Options of other and of older tools, and the options that replace them.
-_INSTEAD: Final = {
+_REPLACEMENTS: Final = {
     "zookeeper": ("bootstrap-server",),
     "broker-list": ("bootstrap-server",),
     "bootstrap.servers": ("bootstrap-server",),
@@ -143,9 +143,11 @@ def hint(error: BaseException, words: Sequence[str]) -> str | None:
         or _of_config(str(error))
         or _of_json(str(error), words)
         or _of_listener(str(error))
-        or next((h for each in chain if (h := OF_CAUSE.get(type(each).__name__))), None)
-        or next((h for e in chain if isinstance(e, ApiError) and (h := OF_CODE.get(e.code))), None)
-        or next((h for e in chain for p, h in OF_TEXT if re.search(p, str(e))), None)
+        or next((h for each in chain if (h := HINTS_BY_CAUSE.get(type(each).__name__))), None)
+        or next(
+            (h for e in chain if isinstance(e, ApiError) and (h := HINTS_BY_CODE.get(e.code))), None
+        )
+        or next((h for e in chain for p, h in HINTS_BY_TEXT if re.search(p, str(e))), None)
     )
 
 
@@ -161,9 +163,9 @@ def _of_option(text: str, words: Sequence[str]) -> str | None:
     if unknown is None or not words or words[0] not in COMMANDS:
         return None
     names = [name for spec in load(words[0]).specs() for name in spec.names]
-    near = [name for name in _INSTEAD.get(unknown[1], ()) if name in names]
-    near += difflib.get_close_matches(unknown[1], names, n=1, cutoff=0.7)
-    return f"did you mean --{near[0]}?" if near else None
+    similar = [name for name in _REPLACEMENTS.get(unknown[1], ()) if name in names]
+    similar += difflib.get_close_matches(unknown[1], names, n=1, cutoff=0.7)
+    return f"did you mean --{similar[0]}?" if similar else None
 
 
 def _of_config(text: str) -> str | None:
@@ -173,9 +175,11 @@ def _of_config(text: str) -> str | None:
         return None
     from kafkapy.common.topic_configs import TOPIC_CONFIGS
 
-    near = difflib.get_close_matches(unknown[1], TOPIC_CONFIGS.keys, n=1)
+    similar = difflib.get_close_matches(unknown[1], TOPIC_CONFIGS.keys, n=1)
     return (
-        f"did you mean {near[0]}?" if near else "kafkapy configs --describe --all shows the names"
+        f"did you mean {similar[0]}?"
+        if similar
+        else "kafkapy configs --describe --all shows the names"
     )
 
 

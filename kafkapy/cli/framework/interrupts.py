@@ -30,7 +30,9 @@ class FirstInterrupt:
         return self._first is not None
 
     def __enter__(self) -> Self:
-        self._previous = {number: signal.signal(number, self._note) for number in self._numbers}
+        self._previous = {
+            number: signal.signal(number, self._record_signal) for number in self._numbers
+        }
         return self
 
     def __exit__(
@@ -47,7 +49,7 @@ class FirstInterrupt:
         if self._first is not None:
             _raise(self._first)
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def _record_signal(self, number: int, frame: FrameType | None) -> None:
         if self.seen:
             _raise(number)
         self._first = number

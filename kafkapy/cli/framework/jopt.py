@@ -98,16 +98,16 @@ def parse(
         if spec is None and refused and name in refused:
             raise UsageError(f"{word.partition('=')[0]} is not served: {refused[name]}")
         if spec is None and foreign_flags is not None:
-            alone = equals or word in foreign_flags or not rest
-            found.operands.extend([word] if alone else [word, rest.pop(0)])
+            stands_alone = equals or word in foreign_flags or not rest
+            found.operands.extend([word] if stands_alone else [word, rest.pop(0)])
             continue
         if spec is None:
             raise UsageError(f"{name} is not a recognized option")
-        _take(found, spec, name, value if equals else None, rest)
+        _add_option(found, spec, name, value if equals else None, rest)
     return found
 
 
-def _take(
+def _add_option(
     found: OptionSet, spec: OptionSpec, name: str, value: str | None, rest: list[str]
 ) -> None:
     """Add one option, with its value from the word itself or from the next word."""
@@ -116,8 +116,8 @@ def _take(
         texts += [""] if spec.stands_for else []
         return
     if value is None and spec.optional_value is not None:
-        alone = not rest or _looks_like_option(rest[0])
-        value = spec.optional_value if alone else rest.pop(0)
+        stands_alone = not rest or _looks_like_option(rest[0])
+        value = spec.optional_value if stands_alone else rest.pop(0)
     elif value is None:
         if not rest:
             raise UsageError(f"Option {name} requires an argument")
@@ -145,20 +145,20 @@ def value_of(spec: OptionSpec, texts: list[str]) -> Any:
     return values[0]
 
 
-def refuse_bytes(text: str, what: str) -> None:
+def require_utf8(text: str, value_name: str) -> None:
     """Check that a word is UTF-8: librdkafka crashes on other bytes.
 
     Raises:
         UsageError: the command line had bytes that are not UTF-8.
     """
     if not is_utf8(text):
-        raise UsageError(f"The {what} is not UTF-8: {text!a}")
+        raise UsageError(f"The {value_name} is not UTF-8: {text!a}")
 
 
 def _converted(spec: OptionSpec, text: str) -> Any:
     if spec.kind in ("str", "list[str]"):
         if not any(path in spec.metavar for path in _PATHS):
-            refuse_bytes(text, f"argument of option {spec.names[0]}")
+            require_utf8(text, f"argument of option {spec.names[0]}")
         return text
     if spec.kind in ("int", "float"):
         try:
@@ -168,8 +168,8 @@ def _converted(spec: OptionSpec, text: str) -> Any:
     # An enumeration, which only kafkapy's own options have: the error lists the allowed values.
     members = {str(choice): choice for choice in spec.choices}
     if text not in members:
-        wrong = f"Invalid value for '--{spec.names[0]}': {text!r}"
-        raise UsageError(f"{wrong} is not one of {', '.join(map(repr, members))}.")
+        message = f"Invalid value for '--{spec.names[0]}': {text!r}"
+        raise UsageError(f"{message} is not one of {', '.join(map(repr, members))}.")
     return members[text]
 
 

@@ -14,12 +14,12 @@ _CLEAR: Final = "\r\033[K"
 class LiveLine:
     """Shows the newest text, at most five times a second, and only on a terminal."""
 
-    def __init__(self, env: Environment, *, wanted: bool = True) -> None:
+    def __init__(self, env: Environment, *, is_enabled: bool = True) -> None:
         self._env = env
-        self._wanted = wanted
-        self._active = wanted and env.on_terminal
+        self._is_enabled = is_enabled
+        self._active = is_enabled and env.on_terminal
         self._next_s = 0.0
-        self._shown = False
+        self._is_shown = False
 
     def show(self, text: str) -> None:
         """Overwrite the line with `text`. An empty text changes nothing."""
@@ -29,17 +29,17 @@ class LiveLine:
         self._next_s = now_s + _INTERVAL_S
         self._env.write(_CLEAR + text)
         self._env.stdout.flush()
-        self._shown = True
+        self._is_shown = True
 
-    def stay(self, line: str) -> None:
+    def print_permanent(self, line: str) -> None:
         """Print a permanent line at once, also to a pipe."""
         self.clear()
-        if self._wanted:
+        if self._is_enabled:
             self._env.line(line)
             self._env.stdout.flush()
 
     def clear(self) -> None:
         """Erase the line, so that a permanent line can take its place."""
-        if self._shown:
+        if self._is_shown:
             self._env.write(_CLEAR)
-            self._shown = False
+            self._is_shown = False

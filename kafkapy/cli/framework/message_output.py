@@ -16,13 +16,13 @@ def message_output(
     env: Environment,
     *,
     count: Callable[[], int],
-    give_back: Callable[[], None],
+    reset_offsets: Callable[[], None],
     close: Callable[[], None],
     enable_systest_events: bool,
 ) -> Iterator[None]:
     """The context for printing messages to `env.stdout.buffer`. At its end it closes the
     consumer and prints the count to stderr. If stdout cannot be written, it first calls
-    `give_back`.
+    `reset_offsets`.
 
     Raises:
         CommandFailed: stdout cannot be written, for another reason than a closed pipe.
@@ -32,15 +32,15 @@ def message_output(
             yield
         env.stdout.flush()
     except (KeyboardInterrupt, SystemExit, KafkapyError):
-        _flush_or_give_back(env, give_back)
+        _flush_or_reset_offsets(env, reset_offsets)
         raise
     except TimeoutError:
         env.warn("ERROR Error processing message, terminating consumer process: TimeoutException")
     except OSError as error:
         env.abandon_stdout()
-        give_back()
+        reset_offsets()
         if not isinstance(error, BrokenPipeError):
-            raise CommandFailed.unwritten(error) from error
+            raise CommandFailed.stdout_unwritable(error) from error
         env.warn("Unable to write to standard out, closing consumer.")
     finally:
         try:
@@ -51,7 +51,7 @@ def message_output(
                 env.line("shutdown_complete")
 
 
-def _flush_or_give_back(env: Environment, give_back: Callable[[], None]) -> None:
+def _flush_or_reset_offsets(env: Environment, reset_offsets: Callable[[], None]) -> None:
     """Write the records that were read, before closing the consumer commits their offsets."""
     is_written = False
     try:
@@ -61,4 +61,4 @@ def _flush_or_give_back(env: Environment, give_back: Callable[[], None]) -> None
         env.abandon_stdout()
     finally:
         if not is_written:
-            give_back()
+            reset_offsets()

@@ -53,18 +53,18 @@ def value(
     *,
     metavar: str = "TEXT",
     default: Any = None,
-    alone: str | None = None,
+    optional_value: str | None = None,
     name: str = "",
     choices: Iterable[str] = (),
     short: str = "",
     bits: int = 64,
 ) -> Any:
-    """An option with one value. `alone` is its value if no value follows; `short` is its letter;
-    `bits` is the size of a whole number.
+    """An option with one value. `optional_value` is its value if no value follows; `short` is its
+    letter; `bits` is the size of a whole number.
     """
     spec = OptionSpec(
         (name, *short),
-        optional_value=alone,
+        optional_value=optional_value,
         help=help,
         metavar=metavar,
         choices=tuple(choices),
@@ -91,8 +91,8 @@ class CommonOptions:
     """Options of every command."""
 
     output: OutputFormat | None = value(
-        "How to write results: Kafka's text, a table, or JSON in one envelope."
-        " Default: table on a terminal, text otherwise.",
+        "The format of results: Kafka's text, a table, or JSON in one envelope. Default:"
+        " table on a terminal, text otherwise.",
         metavar="text|table|json",
         choices=OutputFormat,
     )
@@ -179,7 +179,7 @@ def one_action(options: object, actions: Iterable[str], listed: str) -> str:
     return chosen[0]
 
 
-def only_verb(words: Sequence[str], verbs: Sequence[str]) -> str:
+def single_verb(words: Sequence[str], verbs: Sequence[str]) -> str:
     """The only word of a command line, for commands that Kafka parses with argparse4j.
 
     Raises:
@@ -200,7 +200,7 @@ def require(options: object, *names: str) -> None:
     """
     for name in names:
         if not is_given(options, name):
-            raise UsageError(f'Missing required argument "[{spelled(name)}]"')
+            raise UsageError(f'Missing required argument "[{option_name(name)}]"')
 
 
 def refuse(options: object, name: str, *others: str) -> None:
@@ -211,18 +211,19 @@ def refuse(options: object, name: str, *others: str) -> None:
     for other in others if is_given(options, name) else ():
         if is_given(options, other):
             raise UsageError(
-                f'Option "[{spelled(name)}]" can\'t be used with option "[{spelled(other)}]"'
+                f'Option "[{option_name(name)}]" can\'t be used with option'
+                f' "[{option_name(other)}]"'
             )
 
 
-class Limited(Protocol):
+class ReadLimits(Protocol):
     """Options that limit reading."""
 
     max_messages: int | None
     timeout_ms: int | None
 
 
-def forget_endless(options: Limited) -> None:
+def normalise_limits(options: ReadLimits) -> None:
     """Replace values that mean "no limit" by None, as for missing options. Kafka does the same."""
     if options.max_messages == -1:
         options.max_messages = None
@@ -230,9 +231,9 @@ def forget_endless(options: Limited) -> None:
         options.timeout_ms = None
 
 
-def timeout_of(given_ms: int) -> int:
+def timeout_of(requested_ms: int) -> int:
     """A timeout limited to the range of Java's `int` from 0 on, which sockets accept."""
-    return min(max(0, given_ms), INT_MAX)
+    return min(max(0, requested_ms), INT_MAX)
 
 
 def check_host_ports(servers: str | None) -> None:
@@ -246,6 +247,6 @@ def check_host_ports(servers: str | None) -> None:
             raise UsageError("Please provide valid host:port like host1:9091,host2:9092")
 
 
-def spelled(field_name: str) -> str:
+def option_name(field_name: str) -> str:
     """A field's name as written on the command line; `list_` is `list`."""
     return field_name.rstrip("_").replace("_", "-")

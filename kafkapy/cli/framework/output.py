@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ENVELOPE_VERSION: Final = 1
 
 # A cell with exactly one of these words shows a problem, and is red.
-_ALARMING: Final = frozenset({"none", "under-replicated", "offline", "ERROR"})
+_PROBLEM_WORDS: Final = frozenset({"none", "under-replicated", "offline", "ERROR"})
 
 
 class Table(NamedTuple):
@@ -95,4 +95,4 @@ def _cell(value: object) -> Text:
     from rich.text import Text
 
     text = str(value)
-    return Text(text, style="bold red" if text in _ALARMING else "")
+    return Text(text, style="bold red" if text in _PROBLEM_WORDS else "")

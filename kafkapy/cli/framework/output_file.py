@@ -25,7 +25,7 @@ class OutputFile(io.FileIO):
         return written
 
 
-def over_output_file(stream: TextIO) -> TextIO:
+def wrap_output_file(stream: TextIO) -> TextIO:
     """The same stream over an `OutputFile`, if it is a file. It is buffered even with
     PYTHONUNBUFFERED, because an unbuffered write may be partial without an error."""
     if not isinstance(stream, io.TextIOWrapper):
@@ -41,6 +41,6 @@ def over_output_file(stream: TextIO) -> TextIO:
 
 
 def has_failed(stream: TextIO) -> bool:
-    """Whether a write to a stream that `over_output_file` returned has failed."""
+    """Whether a write to a stream that `wrap_output_file` returned has failed."""
     buffer = getattr(stream, "buffer", None)
     return isinstance(buffer, io.BufferedWriter) and getattr(buffer.raw, "has_failed", False)

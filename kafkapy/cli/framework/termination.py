@@ -19,8 +19,8 @@ def terminable() -> Iterator[None]:
     def terminate(number: int, frame: FrameType | None) -> None:
         raise SystemExit(TERMINATED)
 
-    before = signal.signal(signal.SIGTERM, terminate)
+    old_handler = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, old_handler)

@@ -14,7 +14,7 @@ from kafkapy.cli.framework.command_line import run
 from kafkapy.cli.framework.environment import Environment
 
 
-class WholeLine(TyperCommand):
+class UnparsedCommand(TyperCommand):
     """A Typer command that does not parse its words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -26,7 +26,7 @@ class WholeLine(TyperCommand):
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-@app.command(cls=WholeLine)
+@app.command(cls=UnparsedCommand)
 def kafkapy(ctx: typer.Context) -> None:
     """Run a command line; `obj` may be its environment."""
     raise typer.Exit(run(ctx.args, ctx.obj or Environment()))

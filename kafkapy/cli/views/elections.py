@@ -25,13 +25,13 @@ def preferred_election_report(results: Results) -> tuple[Report, int]:
 
 
 def _report(tool: str, election: str, replica: str, results: Results) -> tuple[Report, int]:
-    elected, needless, failed = _sorted_out(results)
+    elected, not_needed, failed = _by_outcome(results)
     text = []
     if elected:
         names = ", ".join(map(str, elected))
         text.append(f"Successfully completed {election} for partitions {names}")
-    if needless:
-        names = ", ".join(map(str, needless))
+    if not_needed:
+        names = ", ".join(map(str, not_needed))
         text.append(f"{replica} replica already elected for partitions {names}")
     text += [
         f"Error completing {election} for partition: {tp}: {java_text(error)}"
@@ -40,14 +40,14 @@ def _report(tool: str, election: str, replica: str, results: Results) -> tuple[R
     return Report(tool, _data(results), text), len(failed)
 
 
-def _sorted_out(
+def _by_outcome(
     results: Results,
 ) -> tuple[list[TopicPartition], list[TopicPartition], dict[TopicPartition, ApiError]]:
     """Elected partitions, partitions that needed no election, and failed partitions."""
     errors = {tp: error for tp, error in sorted(results.items()) if error is not None}
-    needless = [tp for tp, e in errors.items() if e.code is ErrorCode.ELECTION_NOT_NEEDED]
+    not_needed = [tp for tp, e in errors.items() if e.code is ErrorCode.ELECTION_NOT_NEEDED]
     failed = {tp: e for tp, e in errors.items() if e.code is not ErrorCode.ELECTION_NOT_NEEDED}
-    return sorted(results.keys() - errors.keys()), needless, failed
+    return sorted(results.keys() - errors.keys()), not_needed, failed
 
 
 def _data(results: Results) -> list[dict[str, Any]]:

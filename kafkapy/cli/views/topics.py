@@ -22,32 +22,34 @@ def describe_report(
     reports: Sequence[str],
     overrides_only: bool,
     *,
-    older: bool = False,
+    is_legacy_text: bool = False,
 ) -> Report:
     """All topics, or the selection of the named reports (joined by "or") and `overrides_only`.
 
     A report shows matching partitions without their topics' headers, as `TopicCommand` does;
-    `overrides_only` shows only headers. `older` selects the text of Kafka 2.7, without later
-    fields.
+    `overrides_only` shows only headers. `is_legacy_text` selects the text of Kafka 2.7, without
+    later fields.
     """
     if overrides_only:
         topics = [topic for topic in topics if topic.overrides]
-    picked = [
-        (topic, [] if overrides_only else [p for p in topic.partitions if _picks(reports, p)])
+    selected = [
+        (topic, [] if overrides_only else [p for p in topic.partitions if _is_selected(reports, p)])
         for topic in topics
     ]
     if reports:
-        picked = [(topic, partitions) for topic, partitions in picked if partitions]
+        selected = [(topic, partitions) for topic, partitions in selected if partitions]
     text = []
-    for topic, partitions in picked:
-        text += [] if reports else [header_line(topic, older=older)]
-        text += [partition_line(partition, older=older) for partition in partitions]
-    data = [_json(topic, partitions) for topic, partitions in picked]
-    tables = [_table(topic, partitions) for topic, partitions in picked]
+    for topic, partitions in selected:
+        text += [] if reports else [header_line(topic, is_legacy_text=is_legacy_text)]
+        text += [
+            partition_line(partition, is_legacy_text=is_legacy_text) for partition in partitions
+        ]
+    data = [_json(topic, partitions) for topic, partitions in selected]
+    tables = [_table(topic, partitions) for topic, partitions in selected]
     return Report("topics", data, text, tables or [Table(("No topics",), [])])
 
 
-def header_line(topic: TopicDescription, *, older: bool = False) -> str:
+def header_line(topic: TopicDescription, *, is_legacy_text: bool = False) -> str:
     """The line of a topic; `TopicId` is left out if the broker returned none."""
     configs = ",".join(
         f"{name}={'null' if value is None else value}" for name, value in topic.overrides.items()
@@ -56,7 +58,7 @@ def header_line(topic: TopicDescription, *, older: bool = False) -> str:
     return "\t".join(
         [
             f"Topic: {topic.metadata.name}",
-            *([] if older or topic_id == ZERO_UUID else [f"TopicId: {topic_id}"]),
+            *([] if is_legacy_text or topic_id == ZERO_UUID else [f"TopicId: {topic_id}"]),
             f"PartitionCount: {len(topic.partitions)}",
             f"ReplicationFactor: {topic.replication_factor}",
             f"Configs: {configs}",
@@ -64,7 +66,7 @@ def header_line(topic: TopicDescription, *, older: bool = False) -> str:
     )
 
 
-def partition_line(partition: PartitionDescription, *, older: bool = False) -> str:
+def partition_line(partition: PartitionDescription, *, is_legacy_text: bool = False) -> str:
     """The line of a partition. Eligible leader replicas exist only in KRaft; otherwise `N/A`."""
     metadata, moving = partition.metadata, partition.reassignment
     elr, last = map(_ids, partition.eligible) if partition.eligible else ("N/A", "N/A")
@@ -78,12 +80,12 @@ def partition_line(partition: PartitionDescription, *, older: bool = False) -> s
             f"Isr: {_ids(metadata.isr)}",
             *([f"Adding Replicas: {_ids(moving.adding)}"] if moving.adding else []),
             *([f"Removing Replicas: {_ids(moving.removing)}"] if moving.removing else []),
-            *([] if older else [f"Elr: {elr}", f"LastKnownElr: {last}"]),
+            *([] if is_legacy_text else [f"Elr: {elr}", f"LastKnownElr: {last}"]),
         ]
     )
 
 
-def _picks(reports: Sequence[str], partition: PartitionDescription) -> bool:
+def _is_selected(reports: Sequence[str], partition: PartitionDescription) -> bool:
     return not reports or any(_REPORTS[report](partition) for report in reports)
 
 

@@ -27,7 +27,7 @@ from kafkapy.coordinator.groups.registry import GroupRegistry
 from kafkapy.coordinator.groups.share.messages import StateRequest
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind, Timers
 from kafkapy.coordinator.groups.topic_source import NO_TOPICS, TopicSource
-from kafkapy.coordinator.outbox import Appended, Outbox
+from kafkapy.coordinator.outbox import AppendCallback, Outbox
 from kafkapy.record.builder import RecordData
 
 GROUP_STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
@@ -96,15 +96,15 @@ class Core:
         self,
         group: Group,
         assignments: Mapping[str, bytes],
-        stored: Callable[[int, ErrorCode], None],
+        on_stored: Callable[[int, ErrorCode], None],
     ) -> None:
-        """Append the group's record, then call `stored` with the error for its members. The same
+        """Append the group's record, then call `on_stored` with the error for its members. The same
         batch deletes the records of the consumer group that it was before."""
 
         def appended(now_ms: int, error: ErrorCode, _base_offset: int) -> None:
             if error is ErrorCode.NONE:
                 group.consumer_keys = ()
-            stored(now_ms, GROUP_STORE_ERRORS.get(error, error))
+            on_stored(now_ms, GROUP_STORE_ERRORS.get(error, error))
 
         time_ms = self.clock.time_ms()
         records = [RecordData(key, None, time_ms) for key in group.consumer_keys]
@@ -117,7 +117,7 @@ class Core:
         group: Group,
         commits: Mapping[TopicPartition, OffsetAndMetadata],
         producer: Producer | None,
-        stored: Callable[[ErrorCode], None],
+        on_stored: Callable[[ErrorCode], None],
     ) -> None:
         """Append these commits as one batch. They take effect when the append succeeds or, in a
         transaction of `producer`, with its marker."""
@@ -127,10 +127,10 @@ class Core:
             if error is ErrorCode.NONE:
                 group.offsets.succeed(commits, base_offset, producer_id)
                 # Not earlier: the marker of an earlier transaction may come until now.
-                self.registry.note_transaction(group, producer_id)
+                self.registry.add_open_transaction(group, producer_id)
             else:
                 group.offsets.fail(commits, is_in_log=base_offset != UNKNOWN_LOG_OFFSET)
-            stored(OFFSET_STORE_ERRORS.get(error, error))
+            on_stored(OFFSET_STORE_ERRORS.get(error, error))
 
         time_ms = self.clock.time_ms()
         records = [
@@ -150,34 +150,34 @@ class Core:
         same commits.
         """
         leader_epoch = self.registry.leader_epoch(group)
-        removed, records = self._forget(group, partitions, time_ms)
+        removed, records = self._remove_offsets(group, partitions, time_ms)
         if records:
-            self.outbox.append_unwaited(group.partition, leader_epoch, records)
+            self.outbox.append_without_acks(group.partition, leader_epoch, records)
         return removed
 
     def delete_offsets(
         self,
         group: Group,
         partitions: Iterable[TopicPartition],
-        deleted: Callable[[ErrorCode], None],
+        on_deleted: Callable[[ErrorCode], None],
     ) -> None:
-        """Remove these commits, and the group if it has no members and no other offsets. `deleted`
-        is called when the deletion is replicated, or with an error; after an error a failover may
-        restore them."""
+        """Remove these commits, and the group if it has no members and no other offsets.
+        `on_deleted` is called when the deletion is replicated, or with an error; after an error a
+        failover may restore them."""
         leader_epoch = self.registry.leader_epoch(group)
-        records = self._forget(group, partitions, self.clock.time_ms())[1]
+        records = self._remove_offsets(group, partitions, self.clock.time_ms())[1]
         if not records:
-            deleted(ErrorCode.NONE)
+            on_deleted(ErrorCode.NONE)
             return
 
         def appended(_now_ms: int, error: ErrorCode, _base_offset: int) -> None:
             if error is ErrorCode.NOT_ENOUGH_REPLICAS:  # it is not in the log
-                self.outbox.append_unwaited(group.partition, leader_epoch, records)
-            deleted(DELETION_ERRORS.get(error, ErrorCode.REQUEST_TIMED_OUT))
+                self.outbox.append_without_acks(group.partition, leader_epoch, records)
+            on_deleted(DELETION_ERRORS.get(error, ErrorCode.REQUEST_TIMED_OUT))
 
         self.outbox.append(group.partition, leader_epoch, records, appended)
 
-    def _forget(
+    def _remove_offsets(
         self, group: Group, partitions: Iterable[TopicPartition], time_ms: int
     ) -> tuple[int, list[RecordData]]:
         """Remove these commits, and the group if it has no members and no other offsets. Returns
@@ -185,7 +185,7 @@ class Core:
         removed = group.offsets.remove(partitions)
         records = [RecordData(offset_key(group.group_id, p), None, time_ms) for p in removed]
         if group.is_empty and not group.offsets.any:
-            self._bury(group, time_ms)
+            self._remove_group(group, time_ms)
             keys = group.consumer_keys if group.consumer is None else group.consumer.record_keys()
             records += [RecordData(key, None, time_ms) for key in keys]
             # A group of generation 0 never had a record: it only stored offsets.
@@ -203,7 +203,7 @@ class Core:
         self.registry.replace(new)
         return new
 
-    def _bury(self, group: Group, time_ms: int) -> None:
+    def _remove_group(self, group: Group, time_ms: int) -> None:
         group.transition_to(DEAD, time_ms)
         self.registry.remove(group)
         for member_id in group.pending_members:
@@ -216,7 +216,7 @@ class Core:
         self,
         group: Group,
         records: list[RecordData],
-        appended: Appended,
+        appended: AppendCallback,
         producer: Producer | None = None,
     ) -> None:
         leader_epoch = self.registry.leader_epoch(group)

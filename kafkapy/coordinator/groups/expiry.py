@@ -30,40 +30,40 @@ def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[Topic
     In a group that never had members, it starts with the commit. Kafka: `removeExpiredOffsets`.
     """
 
-    def left(commit: OffsetAndMetadata) -> int:
+    def emptied_ms(commit: OffsetAndMetadata) -> int:
         since_ms = group.state_timestamp_ms
         return commit.commit_timestamp_ms if since_ms is None else since_ms
 
-    def committed(commit: OffsetAndMetadata) -> int:
+    def committed_ms(commit: OffsetAndMetadata) -> int:
         return commit.commit_timestamp_ms
 
     offsets, topics = group.offsets, group.subscribed_topics
     if group.consumer is not None:
-        used = group.consumer.subscribed_topics
-        return offsets.expired(time_ms, retention_ms, committed, used)
+        subscribed = group.consumer.subscribed_topics
+        return offsets.expired(time_ms, retention_ms, committed_ms, subscribed)
     if group.protocol_type is None:
-        return offsets.expired(time_ms, retention_ms, committed)
+        return offsets.expired(time_ms, retention_ms, committed_ms)
     if group.state is EMPTY:
-        return offsets.expired(time_ms, retention_ms, left)
+        return offsets.expired(time_ms, retention_ms, emptied_ms)
     if (
         group.state is STABLE
         and group.protocol_type == CONSUMER_PROTOCOL_TYPE
         and topics is not None
     ):
-        return offsets.expired(time_ms, retention_ms, committed, topics)
+        return offsets.expired(time_ms, retention_ms, committed_ms, topics)
     return []
 
 
 def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_ms: int) -> int:
     """Remove the offsets of deleted partitions from every group; return their number. In groups
     that are being loaded, they are removed at the end of the load."""
-    gone = dict.fromkeys(partitions)
-    for held in core.registry.partitions.values():
-        if held.loading:
-            held.deleted |= gone
+    deleted = dict.fromkeys(partitions)
+    for offsets_partition in core.registry.partitions.values():
+        if offsets_partition.loading:
+            offsets_partition.deleted_partitions |= deleted
     removed = 0
     for group in _offset_groups(core):
-        removed += core.expire_offsets(group, group.offsets.among(gone), time_ms)
+        removed += core.expire_offsets(group, group.offsets.with_possible_commits(deleted), time_ms)
     return removed
 
 

@@ -210,7 +210,7 @@ class Group:
         assert member_id not in self.joining, f"{member_id} of {self.group_id} waits to join"
         assert member_id not in self.syncing, f"{member_id} of {self.group_id} waits to sync"
         member = self.members.pop(member_id)
-        self._uncount(member)
+        self._remove_from_protocol_counts(member)
         if member.group_instance_id is not None:
             del self.static_members[member.group_instance_id]
         if self.leader_id == member_id:
@@ -225,7 +225,7 @@ class Group:
         session_timeout_ms: int,
     ) -> None:
         """Update a member's protocols and timeouts."""
-        self._uncount(member)
+        self._remove_from_protocol_counts(member)
         member.protocols = protocols
         self.protocol_counts.update(member.protocol_names)
         member.rebalance_timeout_ms = rebalance_timeout_ms
@@ -256,7 +256,7 @@ class Group:
             return ErrorCode.NONE if current == member_id else ErrorCode.FENCED_INSTANCE_ID
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
-    def has_room_for(self, member_id: str, max_size: int) -> bool:
+    def accepts_joining_member(self, member_id: str, max_size: int) -> bool:
         """Whether `group.max.size` allows this id to join. Ids that have joined already may."""
         if self.state is EMPTY:
             return True
@@ -270,15 +270,15 @@ class Group:
         """Whether a member with these protocols has one in common with all current members."""
         if self.state is EMPTY:
             return bool(protocol_type and protocols)
-        everyone = len(self.members)
+        num_members = len(self.members)
         return self.protocol_type == protocol_type and any(
-            self.protocol_counts[name] == everyone for name, _ in protocols
+            self.protocol_counts[name] == num_members for name, _ in protocols
         )
 
     def select_protocol(self) -> str:
         """The protocol with most votes among those that every member supports."""
-        everyone = len(self.members)
-        candidates = {name for name, count in self.protocol_counts.items() if count == everyone}
+        num_members = len(self.members)
+        candidates = {name for name, count in self.protocol_counts.items() if count == num_members}
         assert candidates, f"the members of {self.group_id} have no protocol in common"
         votes = Counter(member.vote(candidates) for member in self.members.values())
         return votes.most_common(1)[0][0]
@@ -354,9 +354,9 @@ class Group:
         self.protocol_type = value.protocol_type or None
         if value.leader_id in self.members:
             self.leader_id = value.leader_id
-        self.take_up(value.generation_id, value.protocol_name)
+        self.adopt_generation(value.generation_id, value.protocol_name)
 
-    def take_up(self, generation_id: int, protocol_name: str | None) -> None:
+    def adopt_generation(self, generation_id: int, protocol_name: str | None) -> None:
         """Continue a generation that was not formed here: Stable, or Empty without members."""
         self.state = STABLE if self.members else EMPTY
         self.generation_id = generation_id
@@ -368,7 +368,7 @@ class Group:
             return None
         return subscribed_topics(m.metadata(self.protocol_name) for m in self.members.values())
 
-    def _uncount(self, member: Member) -> None:
+    def _remove_from_protocol_counts(self, member: Member) -> None:
         for name in member.protocol_names:
             self.protocol_counts[name] -= 1
             if not self.protocol_counts[name]:

@@ -64,13 +64,13 @@ def list_groups(core: Core, token: Token, request: ListGroups) -> None:
     types = {group_type.lower() for group_type in request.types_filter}
     groups = [
         row
-        for row in map(_listed, core.registry.loaded_groups())
+        for row in map(_listed_group, core.registry.loaded_groups())
         if (not states or row.state.lower() in states) and (not types or row.group_type in types)
     ]
     core.outbox.reply(token, ListGroupsResult(error, groups))
 
 
-def _listed(group: Group) -> ListedGroup:
+def _listed_group(group: Group) -> ListedGroup:
     if group.consumer is None:
         return ListedGroup(group.group_id, group.protocol_type or "", group.state)
     consumer = group.consumer
@@ -82,9 +82,11 @@ def delete_groups(core: Core, token: Token, request: DeleteGroups) -> None:
 
     Kafka: `GroupCoordinator.handleDeleteGroups`, which does not wait.
     """
-    errors = {group_id: _refusal(core, group_id) for group_id in dict.fromkeys(request.group_ids)}
+    errors = {
+        group_id: _deletion_error(core, group_id) for group_id in dict.fromkeys(request.group_ids)
+    }
     to_delete = [group_id for group_id, error in errors.items() if error is ErrorCode.NONE]
-    ticket = core.outbox.park(token)
+    ticket = core.outbox.hold(token)
     waiting = set(to_delete)
 
     def deleted(group_id: str, error: ErrorCode) -> None:
@@ -101,7 +103,7 @@ def delete_groups(core: Core, token: Token, request: DeleteGroups) -> None:
         core.outbox.answer(ticket, DeleteGroupsResult(errors))
 
 
-def _refusal(core: Core, group_id: str) -> ErrorCode:
+def _deletion_error(core: Core, group_id: str) -> ErrorCode:
     """The reason why the group cannot be deleted, or NONE."""
     error = core.registry.check(group_id, empty_id=True)
     if error is not ErrorCode.NONE:

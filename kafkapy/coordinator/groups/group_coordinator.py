@@ -2,7 +2,7 @@
 
 Every call that does something returns `Effects`: replies (token, result) to send and batches to
 append, in order. A token is any hashable value that identifies a request to the caller. Each token
-gets one reply, in the effects of this call or of a later one. The caller (the shell)
+gets one reply, in the effects of this call or of a later one. The caller (`GroupService`)
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
     2. calls `on_time` when `next_deadline_ms` has come;
     3. for a partition of `__consumer_offsets` that it leads calls `start_loading`, `replay_batches`
@@ -241,9 +241,9 @@ class GroupCoordinator:
         states.states_initialized(self._core, request, error)
         return self._core.outbox.take()
 
-    def forget_token(self, token: Token) -> None:
+    def drop_token(self, token: Token) -> None:
         """Drop a token whose connection is closed. Its request still takes effect."""
-        self._core.outbox.forget(token)
+        self._core.outbox.drop_token(token)
 
     # The log and the clock.
 
@@ -365,9 +365,9 @@ class GroupCoordinator:
     # Values for metrics.
 
     @property
-    def waiting(self) -> int:
+    def num_waiting(self) -> int:
         """The number of requests that wait for their reply."""
-        return self._core.outbox.waiting
+        return self._core.outbox.num_waiting
 
     def groups_by_state(self) -> Counter[GroupState]:
         """Numbers of loaded classic groups by state."""

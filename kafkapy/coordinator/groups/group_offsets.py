@@ -22,7 +22,7 @@ class Commit(NamedTuple):
 class GroupOffsets:
     """Committed offsets of a group. Kafka: the offsets half of `GroupMetadata`."""
 
-    __slots__ = ("committed", "doubtful", "in_flight", "transactional")
+    __slots__ = ("committed", "in_flight", "transactional", "unreplicated")
 
     def __init__(self) -> None:
         self.committed: dict[TopicPartition, Commit] = {}
@@ -31,14 +31,14 @@ class GroupOffsets:
         self.transactional: dict[int, dict[TopicPartition, Commit]] = {}
         """Commits by producer id. They are in the log, and invisible until the producer's COMMIT
         marker."""
-        self.doubtful: dict[TopicPartition, OffsetAndMetadata] = {}
+        self.unreplicated: dict[TopicPartition, OffsetAndMetadata] = {}
         """Commits that were not replicated in time, and do not count. The log has them unless a new
         leader lacks them, so the next coordinator may load them."""
 
     @property
     def any(self) -> bool:
         """Whether there are commits in any state; they keep an empty group from deletion."""
-        return bool(self.committed or self.in_flight or self.transactional or self.doubtful)
+        return bool(self.committed or self.in_flight or self.transactional or self.unreplicated)
 
     def is_unstable(self, partition: TopicPartition) -> bool:
         """Whether the partition has a pending commit (KIP-447 RequireStable)."""
@@ -77,7 +77,7 @@ class GroupOffsets:
             if commit in in_flight:
                 in_flight.remove(commit)
                 if is_in_log:
-                    self.doubtful[partition] = commit
+                    self.unreplicated[partition] = commit
                 if not in_flight:
                     del self.in_flight[partition]
 
@@ -113,12 +113,14 @@ class GroupOffsets:
     @property
     def partitions(self) -> list[TopicPartition]:
         """All partitions with a commit in any state."""
-        known = dict.fromkeys([*self.committed, *self.in_flight, *self.doubtful])
+        known = dict.fromkeys([*self.committed, *self.in_flight, *self.unreplicated])
         for pending in self.transactional.values():
             known.update(dict.fromkeys(pending))
         return list(known)
 
-    def among(self, partitions: Mapping[TopicPartition, None]) -> Collection[TopicPartition]:
+    def with_possible_commits(
+        self, partitions: Mapping[TopicPartition, None]
+    ) -> Collection[TopicPartition]:
         """The given partitions that may have commits, or all of them if they are few. A deleted
         topic may have thousands of partitions, and thousands of groups may never have used it."""
         if len(partitions) <= len(self.committed):
@@ -132,8 +134,8 @@ class GroupOffsets:
         for partition in partitions:
             in_flight = self.in_flight.pop(partition, None)
             was_pending = self._drop_pending(partition)
-            was_doubtful = self.doubtful.pop(partition, None) is not None
-            if self.committed.pop(partition, None) or in_flight or was_pending or was_doubtful:
+            was_unreplicated = self.unreplicated.pop(partition, None) is not None
+            if self.committed.pop(partition, None) or in_flight or was_pending or was_unreplicated:
                 removed.append(partition)
         return removed
 
@@ -156,7 +158,7 @@ class GroupOffsets:
         """Partitions whose commits have expired. A commit's own expiry overrides the retention
         (KIP-211). Partitions with a pending commit do not expire: it would be removed too."""
         due = []
-        known = {**self.doubtful, **{p: commit for p, (commit, _) in self.committed.items()}}
+        known = {**self.unreplicated, **{p: commit for p, (commit, _) in self.committed.items()}}
         for partition, commit in known.items():
             if partition.topic in subscribed or self.is_unstable(partition):
                 continue
@@ -168,8 +170,8 @@ class GroupOffsets:
         return due
 
     def _put(self, partition: TopicPartition, commit: Commit) -> None:
-        self.doubtful.pop(partition, None)
-        held = self.committed.get(partition)
+        self.unreplicated.pop(partition, None)
+        previous = self.committed.get(partition)
         unknown = commit.log_offset == UNKNOWN_LOG_OFFSET
-        if held is None or unknown or held.log_offset < commit.log_offset:
+        if previous is None or unknown or previous.log_offset < commit.log_offset:
             self.committed[partition] = commit

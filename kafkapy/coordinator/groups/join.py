@@ -52,20 +52,20 @@ def join_group(core: Core, now_ms: int, token: Token, request: JoinGroup) -> Non
             result = JoinGroupResult(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             core.outbox.reply(token, result)
             return
-        classic = classic_members.joined_group(core, now_ms, group, request)
+        classic = classic_members.maybe_convert_to_classic(core, now_ms, group, request)
         if classic is None:
             classic_members.join(core, now_ms, token, group, request)
             return
         group = classic
-    if not group.has_room_for(request.member_id, core.config.group_max_size):
-        _turn_away(core, now_ms, token, group, request.member_id)
+    if not group.accepts_joining_member(request.member_id, core.config.group_max_size):
+        _refuse_max_size_reached(core, now_ms, token, group, request.member_id)
     elif not group.supports(request.protocol_type, request.protocols):
         result = JoinGroupResult(request.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         core.outbox.reply(token, result)
     elif is_new:
-        _join_new(core, now_ms, token, group, request)
+        _join_new_member(core, now_ms, token, group, request)
     else:
-        _join_known(core, now_ms, token, group, request)
+        _join_known_member(core, now_ms, token, group, request)
     rebalance.try_complete_join(core, now_ms, group)
 
 
@@ -92,7 +92,9 @@ def _check(core: Core, request: JoinGroup) -> ErrorCode:
 _NO_UUID: Final = str(uuid.UUID(int=0))
 
 
-def _turn_away(core: Core, now_ms: int, token: Token, group: Group, member_id: str) -> None:
+def _refuse_max_size_reached(
+    core: Core, now_ms: int, token: Token, group: Group, member_id: str
+) -> None:
     """Refuse a member: the group is full. A known member or pending id is removed."""
     member = group.members.get(member_id)
     if member is not None:
@@ -103,13 +105,15 @@ def _turn_away(core: Core, now_ms: int, token: Token, group: Group, member_id: s
     core.outbox.reply(token, JoinGroupResult(UNKNOWN_MEMBER_ID, error))
 
 
-def _join_new(core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup) -> None:
+def _join_new_member(
+    core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup
+) -> None:
     instance_id = request.group_instance_id
     seed = core.random.bytes(16)
     prefix = request.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{uuid.UUID(bytes=seed, version=4)}"
     if instance_id is not None and instance_id in group.static_members:
-        _replace_static(core, now_ms, token, group, request, member_id)
+        _replace_static_member(core, now_ms, token, group, request, member_id)
     elif instance_id is None and request.requires_known_member_id:
         core.log.info(
             "Dynamic member with unknown member id joins group %s in %s state. "
@@ -123,14 +127,16 @@ def _join_new(core: Core, now_ms: int, token: Token, group: Group, request: Join
         core.timers.set(key, now_ms + request.session_timeout_ms)
         core.outbox.reply(token, JoinGroupResult(member_id, ErrorCode.MEMBER_ID_REQUIRED))
     else:
-        _add(core, now_ms, token, group, request, member_id)
+        _add_member(core, now_ms, token, group, request, member_id)
 
 
-def _join_known(core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup) -> None:
+def _join_known_member(
+    core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup
+) -> None:
     member_id = request.member_id
     if member_id in group.pending_members and request.group_instance_id is None:
         core.timers.cancel(TimerKey(TimerKind.PENDING, group.group_id, member_id))
-        _add(core, now_ms, token, group, request, member_id)
+        _add_member(core, now_ms, token, group, request, member_id)
         return
     error = group.check_member(member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
@@ -147,12 +153,12 @@ def _join_known(core: Core, now_ms: int, token: Token, group: Group, request: Jo
         core.outbox.reply(token, rebalance.generation_result(group, member))
         return
     _update(group, member, request)
-    _park(core, token, group, member)
+    _hold_join(core, token, group, member)
     reason = f"Updating metadata for member {member_id}" if changed else f"{member_id} rejoins"
-    rebalance.maybe_prepare(core, now_ms, group, _because(reason, request))
+    rebalance.maybe_prepare(core, now_ms, group, _with_client_reason(reason, request))
 
 
-def _add(
+def _add_member(
     core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup, member_id: str
 ) -> None:
     """Add a new member, and start a rebalance unless one is being prepared."""
@@ -168,14 +174,14 @@ def _add(
     if group.state is PREPARING_REBALANCE and group.generation_id == 0:
         group.new_member_added = True
     group.add(member, request.protocol_type)
-    _park(core, token, group, member)
+    _hold_join(core, token, group, member)
     key = TimerKey(TimerKind.SESSION, group.group_id, member_id)
     core.timers.set(key, now_ms + NEW_MEMBER_JOIN_TIMEOUT_MS)
-    reason = _because(f"Adding new member {member_id}", request)
+    reason = _with_client_reason(f"Adding new member {member_id}", request)
     rebalance.maybe_prepare(core, now_ms, group, reason)
 
 
-def _replace_static(
+def _replace_static_member(
     core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup, member_id: str
 ) -> None:
     """Replace a static member that returns (KIP-345). Its old id is fenced; its assignment stays if
@@ -190,13 +196,13 @@ def _replace_static(
     rebalance.answer_join(core, group, member, JoinGroupResult(old_id, fenced))
     rebalance.answer_sync(core, now_ms, group, member, SyncGroupResult(fenced))
     _update(group, member, request)
-    _rename(core, now_ms, group, member, member_id)
-    ticket = _park(core, token, group, member)
+    _replace_member_id(core, now_ms, group, member, member_id)
+    ticket = _hold_join(core, token, group, member)
     if group.state is PREPARING_REBALANCE:
         return
     if group.state is COMPLETING_REBALANCE or group.select_protocol() != group.protocol_name:
         # CompletingRebalance: the leader may be assigning partitions to the old id.
-        reason = _because(f"Updating metadata for static member {member_id}", request)
+        reason = _with_client_reason(f"Updating metadata for static member {member_id}", request)
         rebalance.prepare(core, now_ms, group, reason)
         return
 
@@ -216,7 +222,7 @@ def _replace_static(
         rebalance.reset_session(core, now_ms, group, member)
         if error is not ErrorCode.NONE:
             group.update(member, *before)
-            _rename(core, now_ms, group, member, old_id)
+            _replace_member_id(core, now_ms, group, member, old_id)
 
     assignments = {m.member_id: m.assignment for m in group.members.values()}
     core.store_group(group, assignments, stored)
@@ -237,7 +243,9 @@ def _stable_result(
     return result
 
 
-def _rename(core: Core, now_ms: int, group: Group, member: Member, member_id: str) -> None:
+def _replace_member_id(
+    core: Core, now_ms: int, group: Group, member: Member, member_id: str
+) -> None:
     core.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
     group.replace_static_member(member, member_id)
     rebalance.reset_session(core, now_ms, group, member)
@@ -248,14 +256,14 @@ def _update(group: Group, member: Member, request: JoinGroup) -> None:
     group.update(member, request.protocols, timeout_ms, request.session_timeout_ms)
 
 
-def _park(core: Core, token: Token, group: Group, member: Member) -> Ticket:
+def _hold_join(core: Core, token: Token, group: Group, member: Member) -> Ticket:
     """Hold back a JoinGroup. An earlier one of the same member, which its client has given up, is
     answered REBALANCE_IN_PROGRESS."""
     superseded = JoinGroupResult(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)
     rebalance.answer_join(core, group, member, superseded)
-    ticket = group.joining[member.member_id] = core.outbox.park(token)
+    ticket = group.joining[member.member_id] = core.outbox.hold(token)
     return ticket
 
 
-def _because(reason: str, request: JoinGroup) -> str:
+def _with_client_reason(reason: str, request: JoinGroup) -> str:
     return f"{reason}; client reason: {request.reason or 'not provided'}"

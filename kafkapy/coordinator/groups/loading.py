@@ -46,9 +46,9 @@ class KeyValue(Protocol):
 
 def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
     """Start to lead a partition at `leader_epoch`. False if it is led already: nothing to load."""
-    held = core.registry.partitions.get(partition)
-    if held is not None:
-        held.leader_epoch = max(held.leader_epoch, leader_epoch)
+    offsets_partition = core.registry.partitions.get(partition)
+    if offsets_partition is not None:
+        offsets_partition.leader_epoch = max(offsets_partition.leader_epoch, leader_epoch)
         return False
     core.registry.partitions[partition] = OffsetsPartition(leader_epoch)
     core.log.info("Loading group metadata from %s-%d", GROUP_METADATA_TOPIC, partition)
@@ -90,16 +90,18 @@ def replay(
 
     A record that cannot be decoded is logged and skipped, so that the others are loaded.
     """
-    held = core.registry.partitions[partition]
-    assert held.loading, f"replay into {GROUP_METADATA_TOPIC}-{partition}, which is loaded"
+    offsets_partition = core.registry.partitions[partition]
+    assert offsets_partition.loading, (
+        f"replay into {GROUP_METADATA_TOPIC}-{partition}, which is loaded"
+    )
     try:
         share_key = read_share_key(record.key or b"")
         if share_key is not None:
-            _replay_share(held, partition, share_key, record.value)
+            _replay_share(offsets_partition, partition, share_key, record.value)
             return
         consumer_key = read_consumer_key(record.key or b"")
         if consumer_key is not None:
-            _replay_consumer(held, partition, consumer_key, record.value)
+            _replay_consumer(offsets_partition, partition, consumer_key, record.value)
             return
         key = read_key(record.key or b"")
         if key is None:
@@ -112,7 +114,7 @@ def replay(
         elif isinstance(key, OffsetKey):
             _replay_offset(core, partition, key, offset, record.value, producer_id)
         else:
-            _replay_group(held, partition, key.group_id, record.value)
+            _replay_group(offsets_partition, partition, key.group_id, record.value)
     except ApiError as error:
         _log_skipped(core, partition, offset, error)
 
@@ -136,19 +138,19 @@ def _replay_offset(
     producer_id: int,
 ) -> None:
     commit = None if value is None else read_offset_value(value)
-    held = core.registry.partitions[partition]
+    offsets_partition = core.registry.partitions[partition]
     group_id = key.group_id
-    group = held.groups.get(group_id)
+    group = offsets_partition.groups.get(group_id)
     if group is None:
         if commit is None:
             return
-        group = held.groups[group_id] = Group(group_id, partition, None)
+        group = offsets_partition.groups[group_id] = Group(group_id, partition, None)
     group.offsets.replay(key.topic_partition, commit, offset, producer_id)
-    core.registry.note_transaction(group, producer_id)
+    core.registry.add_open_transaction(group, producer_id)
 
 
 def _replay_group(
-    held: OffsetsPartition, partition: int, group_id: str, value: bytes | None
+    offsets_partition: OffsetsPartition, partition: int, group_id: str, value: bytes | None
 ) -> None:
     """Replace the group by the one in the record. Its offsets have their own records, and stay."""
     group = Group(group_id, partition, None)
@@ -156,39 +158,39 @@ def _replay_group(
         found = read_group_value(value)
         _check_members(found)
         group.restore(found)
-    before = held.groups.get(group_id)
+    before = offsets_partition.groups.get(group_id)
     if before is not None:
         group.offsets = before.offsets
         if value is None:  # tombstone of a classic group that became a consumer group
             group.consumer = before.consumer
-    held.groups[group_id] = group
+    offsets_partition.groups[group_id] = group
 
 
 def _replay_consumer(
-    held: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
+    offsets_partition: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
 ) -> None:
     """Apply one record of a consumer group."""
     found = None if value is None else read_value(key, value)
-    group = held.groups.get(key.group_id)
+    group = offsets_partition.groups.get(key.group_id)
     if group is None:
         if found is None:
             return
-        group = held.groups[key.group_id] = Group(key.group_id, partition, None)
+        group = offsets_partition.groups[key.group_id] = Group(key.group_id, partition, None)
     if group.consumer is None or not group.consumer.holds_offsets:
         group.consumer = ConsumerGroup(key.group_id)
     group.consumer.apply(key, found)
 
 
 def _replay_share(
-    held: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
+    offsets_partition: OffsetsPartition, partition: int, key: ConsumerKey, value: bytes | None
 ) -> None:
     """Apply one record of a share group."""
     found = None if value is None else read_share_value(key, value)
-    group = held.groups.get(key.group_id)
+    group = offsets_partition.groups.get(key.group_id)
     if group is None:
         if found is None:
             return
-        group = held.groups[key.group_id] = Group(key.group_id, partition, None)
+        group = offsets_partition.groups[key.group_id] = Group(key.group_id, partition, None)
     if not isinstance(group.consumer, ShareGroup):
         group.consumer = ShareGroup(key.group_id)
     group.consumer.replay(key, found)
@@ -204,37 +206,46 @@ def _check_members(value: GroupValue) -> None:
 def marker_appended(core: Core, partition: int, producer_id: int, *, committed: bool) -> None:
     """Apply a marker that was just appended, except during a load, which replays it later. Offsets
     that are pending until then may belong to an earlier transaction, which has its own marker."""
-    held = core.registry.partitions.get(partition)
-    if held is not None and not held.loading:
-        _end_transaction(held, producer_id, committed=committed)
+    offsets_partition = core.registry.partitions.get(partition)
+    if offsets_partition is not None and not offsets_partition.loading:
+        _end_transaction(offsets_partition, producer_id, committed=committed)
 
 
-def _end_transaction(held: OffsetsPartition, producer_id: int, *, committed: bool) -> None:
+def _end_transaction(
+    offsets_partition: OffsetsPartition, producer_id: int, *, committed: bool
+) -> None:
     """Commit or drop the pending offsets of the producer."""
-    for group_id in held.open_transactions.pop(producer_id, ()):
-        group = held.groups.get(group_id)
+    for group_id in offsets_partition.open_transactions.pop(producer_id, ()):
+        group = offsets_partition.groups.get(group_id)
         if group is not None:
             group.offsets.end_transaction(producer_id, committed=committed)
 
 
 def finish_loading(core: Core, now_ms: int, partition: int) -> None:
     """Start to serve the partition's groups, and restart every member's session."""
-    held = core.registry.partitions[partition]
-    for group in held.groups.values():
+    offsets_partition = core.registry.partitions[partition]
+    for group in offsets_partition.groups.values():
         if group.consumer is not None and group.consumer.is_blank:
             group.consumer = None
-    held.groups = {name: group for name, group in held.groups.items() if not group.is_blank}
-    held.loading = False
-    for group in list(held.groups.values()) if held.deleted else ():
+    offsets_partition.groups = {
+        name: group for name, group in offsets_partition.groups.items() if not group.is_blank
+    }
+    offsets_partition.loading = False
+    for group in (
+        list(offsets_partition.groups.values()) if offsets_partition.deleted_partitions else ()
+    ):
         if group.holds_offsets:
-            gone = group.offsets.among(held.deleted)
-            core.expire_offsets(group, gone, core.clock.time_ms())
-    held.deleted.clear()
+            deleted = group.offsets.with_possible_commits(offsets_partition.deleted_partitions)
+            core.expire_offsets(group, deleted, core.clock.time_ms())
+    offsets_partition.deleted_partitions.clear()
     core.log.info(
-        "Finished loading %d groups from %s-%d", len(held.groups), GROUP_METADATA_TOPIC, partition
+        "Finished loading %d groups from %s-%d",
+        len(offsets_partition.groups),
+        GROUP_METADATA_TOPIC,
+        partition,
     )
     limit = core.config.group_max_size
-    for group in held.groups.values():
+    for group in offsets_partition.groups.values():
         if group.consumer is not None:
             deadlines.start_timers(core, now_ms, group.consumer)
         for member in group.members.values():
@@ -246,38 +257,51 @@ def finish_loading(core: Core, now_ms: int, partition: int) -> None:
 
 def loaded_is_unreplicated(core: Core, partition: int) -> None:
     """Mark the loaded records as unreplicated: a new leader may not have the end of the log."""
-    held = core.registry.partitions.get(partition)
-    if held is not None:  # not unloaded since
-        for consumer in _consumers(held):
-            log_writes.doubt_loaded(consumer)
+    offsets_partition = core.registry.partitions.get(partition)
+    if offsets_partition is not None:  # not unloaded since
+        for consumer in _consumer_groups(offsets_partition):
+            log_writes.mark_loaded_unreplicated(consumer)
 
 
 def loaded_is_replicated(core: Core, partition: int, leader_epoch: int) -> None:
     """Mark the loaded records as replicated: every new leader has the end of the loaded log."""
-    held = core.registry.partitions.get(partition)
-    if held is not None and held.leader_epoch == leader_epoch and not held.loading:
-        for consumer in _consumers(held):
-            log_writes.trust_loaded(consumer)
+    offsets_partition = core.registry.partitions.get(partition)
+    if (
+        offsets_partition is not None
+        and offsets_partition.leader_epoch == leader_epoch
+        and not offsets_partition.loading
+    ):
+        for consumer in _consumer_groups(offsets_partition):
+            log_writes.mark_loaded_replicated(consumer)
 
 
-def _consumers(held: OffsetsPartition) -> Iterator[ConsumerGroup]:
-    return (group.consumer for group in held.groups.values() if group.consumer is not None)
+def _consumer_groups(offsets_partition: OffsetsPartition) -> Iterator[ConsumerGroup]:
+    return (
+        group.consumer for group in offsets_partition.groups.values() if group.consumer is not None
+    )
 
 
 def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
     """Drop a partition that another broker leads since `leader_epoch` (None: in any case)."""
-    held = core.registry.partitions.get(partition)
-    if held is None or (leader_epoch is not None and leader_epoch < held.leader_epoch):
+    offsets_partition = core.registry.partitions.get(partition)
+    if offsets_partition is None or (
+        leader_epoch is not None and leader_epoch < offsets_partition.leader_epoch
+    ):
         return
     del core.registry.partitions[partition]
-    for group in held.groups.values():
-        _send_away(core, group)
-    core.log.info("Unloaded %d groups of %s-%d", len(held.groups), GROUP_METADATA_TOPIC, partition)
+    for group in offsets_partition.groups.values():
+        _unload_group(core, group)
+    core.log.info(
+        "Unloaded %d groups of %s-%d",
+        len(offsets_partition.groups),
+        GROUP_METADATA_TOPIC,
+        partition,
+    )
 
 
-def _send_away(core: Core, group: Group) -> None:
+def _unload_group(core: Core, group: Group) -> None:
     """Answer waiting requests NOT_COORDINATOR. The group is Dead when pending appends complete."""
-    rebalance.send_away(core, group, ErrorCode.NOT_COORDINATOR)
+    rebalance.refuse_waiting(core, group, ErrorCode.NOT_COORDINATOR)
     if group.consumer is not None:
         deadlines.cancel_all(core, group.consumer)
     group.transition_to(DEAD, core.clock.time_ms())

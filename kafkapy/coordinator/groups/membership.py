@@ -24,11 +24,11 @@ def heartbeat(core: Core, now_ms: int, token: Token, request: Heartbeat) -> None
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         error = ErrorCode.NONE  # sessions restart after loading
     elif error is ErrorCode.NONE:
-        error = _beat(core, now_ms, request)
+        error = _handle_heartbeat(core, now_ms, request)
     core.outbox.reply(token, HeartbeatResult(error))
 
 
-def _beat(core: Core, now_ms: int, request: Heartbeat) -> ErrorCode:
+def _handle_heartbeat(core: Core, now_ms: int, request: Heartbeat) -> ErrorCode:
     group = core.registry.find(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID

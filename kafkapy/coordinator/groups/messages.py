@@ -154,8 +154,8 @@ class OffsetToCommit(NamedTuple):
 class CommitOffsets:
     """Store these offsets; generation -1 with an empty member id is a consumer without a group.
 
-    `names_member_epoch` is OffsetCommit v9+ and TxnOffsetCommit v6+, in which the generation may be
-    a member epoch.
+    `may_have_member_epoch` is OffsetCommit v9+ and TxnOffsetCommit v6+, in which the generation may
+    be a member epoch.
     """
 
     group_id: str
@@ -165,7 +165,7 @@ class CommitOffsets:
     group_instance_id: str | None = None
     retention_time_ms: int = -1
     producer: Producer | None = None
-    names_member_epoch: bool = True
+    may_have_member_epoch: bool = True
 
 
 @dataclass(slots=True)

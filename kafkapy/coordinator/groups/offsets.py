@@ -34,9 +34,9 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
     group = None
     if error is ErrorCode.NONE:
         group = core.registry.find(request.group_id)
-        if group is None and _may_create(request):
+        if group is None and _may_create_group(request):
             group = core.registry.get_or_create(request.group_id, core.clock.time_ms())
-        error = _unknown(request) if group is None else _check(core, group, request)
+        error = _unknown_group_error(request) if group is None else _check(core, group, request)
     is_member = request.producer is None and group is not None and group.state is not EMPTY
     if group is not None and error is ErrorCode.NONE and is_member:
         # PreparingRebalance accepts commits too: members commit before they rejoin.
@@ -48,7 +48,7 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
     if group is None or not commits:
         core.outbox.reply(token, result)
         return
-    ticket = core.outbox.park(token)
+    ticket = core.outbox.hold(token)
 
     def stored(error: ErrorCode) -> None:
         result.errors.update(dict.fromkeys(commits, error))
@@ -57,16 +57,20 @@ def commit_offsets(core: Core, now_ms: int, token: Token, request: CommitOffsets
     core.store_offsets(group, commits, request.producer, stored)
 
 
-def _may_create(request: CommitOffsets) -> bool:
+def _may_create_group(request: CommitOffsets) -> bool:
     """Whether the commit creates the group. Old transactional commits of members also do."""
-    is_old = request.producer is not None and not request.names_member_epoch
+    is_old = request.producer is not None and not request.may_have_member_epoch
     return request.generation_id < 0 or is_old
 
 
-def _unknown(request: CommitOffsets) -> ErrorCode:
+def _unknown_group_error(request: CommitOffsets) -> ErrorCode:
     """The error of a member whose group is unknown, by the version of its request."""
-    knows_groups = request.names_member_epoch
-    return ErrorCode.GROUP_ID_NOT_FOUND if knows_groups else ErrorCode.ILLEGAL_GENERATION
+    supports_group_id_not_found = request.may_have_member_epoch
+    return (
+        ErrorCode.GROUP_ID_NOT_FOUND
+        if supports_group_id_not_found
+        else ErrorCode.ILLEGAL_GENERATION
+    )
 
 
 def _check(core: Core, group: Group, request: CommitOffsets) -> ErrorCode:
@@ -120,11 +124,11 @@ def fetch_offsets(core: Core, token: Token, request: FetchOffsets) -> None:
         if partitions is None:
             partitions = [] if group is None else list(group.offsets.committed)
         for partition in partitions:
-            result.offsets[partition] = _fetched(group, partition, request.require_stable)
+            result.offsets[partition] = _fetched_offset(group, partition, request.require_stable)
     core.outbox.reply(token, result)
 
 
-def _fetched(group: Group | None, partition: TopicPartition, stable: bool) -> FetchedOffset:
+def _fetched_offset(group: Group | None, partition: TopicPartition, stable: bool) -> FetchedOffset:
     if group is None:
         return FetchedOffset()
     if stable and group.offsets.is_unstable(partition):
@@ -151,23 +155,23 @@ def delete_offsets(core: Core, token: Token, request: DeleteOffsets) -> None:
             result.error = ErrorCode.NON_EMPTY_GROUP
     if group is not None and result.error is ErrorCode.NONE:
         for partition in request.partitions:
-            used = not group.is_empty and _subscribed(group, partition.topic)
-            error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if used else ErrorCode.NONE
+            is_subscribed = not group.is_empty and _is_subscribed(group, partition.topic)
+            error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
             result.errors[partition] = error
-        free = [p for p, error in result.errors.items() if error is ErrorCode.NONE]
-        if free:
-            ticket = core.outbox.park(token)
+        deletable = [p for p, error in result.errors.items() if error is ErrorCode.NONE]
+        if deletable:
+            ticket = core.outbox.hold(token)
 
             def deleted(error: ErrorCode) -> None:
                 refused = error is not ErrorCode.NONE
                 core.outbox.answer(ticket, DeleteOffsetsResult(error) if refused else result)
 
-            core.delete_offsets(group, free, deleted)
+            core.delete_offsets(group, deletable, deleted)
             return
     core.outbox.reply(token, result)
 
 
-def _subscribed(group: Group, topic: str) -> bool:
+def _is_subscribed(group: Group, topic: str) -> bool:
     """Whether a member may use the topic; unreadable subscriptions count as all topics."""
     if group.consumer is not None:
         return topic in group.consumer.subscribed_topics

@@ -1,10 +1,10 @@
 """Rebalances: the end of a generation and the start of the next, and session timeouts.
 
-    prepare           Stable | CompletingRebalance | Empty -> PreparingRebalance,
-                      and the join deadline starts
-    complete_join     PreparingRebalance -> CompletingRebalance | Empty,
-                      JoinGroups are answered and the sync deadline starts
-    share_assignment  CompletingRebalance -> Stable, SyncGroups are answered
+    prepare               Stable | CompletingRebalance | Empty -> PreparingRebalance,
+                          and the join deadline starts
+    complete_join         PreparingRebalance -> CompletingRebalance | Empty,
+                          JoinGroups are answered and the sync deadline starts
+    propagate_assignment  CompletingRebalance -> Stable, SyncGroups are answered
 
 Kafka: the private half of `GroupCoordinator`.
 """
@@ -29,7 +29,7 @@ from kafkapy.coordinator.groups.member import Member
 from kafkapy.coordinator.groups.messages import UNKNOWN_MEMBER_ID, JoinGroupResult, SyncGroupResult
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 
-_NOBODY_REJOINED_MS: Final = 1_000
+_MIN_JOIN_RETRY_MS: Final = 1_000
 """The minimum time until a join without members is checked again. With a rebalance timeout of 0, it
 would be checked in a busy loop."""
 
@@ -94,7 +94,7 @@ def complete_join(core: Core, now_ms: int, group: Group) -> None:
             "Group %s could not complete rebalance because no members rejoined", group.group_id
         )
         group.initial_delay = None
-        core.timers.set(join_timer, now_ms + max(group.rebalance_timeout_ms, _NOBODY_REJOINED_MS))
+        core.timers.set(join_timer, now_ms + max(group.rebalance_timeout_ms, _MIN_JOIN_RETRY_MS))
         return
     group.next_generation(core.clock.time_ms())
     if group.state is EMPTY:
@@ -150,7 +150,7 @@ def generation_result(group: Group, member: Member) -> JoinGroupResult:
 # Assignments.
 
 
-def share_assignment(
+def propagate_assignment(
     core: Core, now_ms: int, group: Group, assignments: Mapping[str, bytes]
 ) -> None:
     """Answer all SyncGroups with the leader's assignments, and enter Stable."""
@@ -236,7 +236,7 @@ def on_sync_deadline(core: Core, now_ms: int, group: Group) -> None:
         prepare(core, now_ms, group, f"Removing {names} on pending sync request expiration")
 
 
-def synced(core: Core, group: Group, member: Member) -> None:
+def remove_pending_sync(core: Core, group: Group, member: Member) -> None:
     """Record that the member sent SyncGroup in this generation."""
     group.pending_sync.discard(member.member_id)
     if not group.pending_sync:
@@ -269,7 +269,7 @@ def drop_member(core: Core, group: Group, member: Member) -> None:
     core.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member_id))
 
 
-def send_away(core: Core, group: Group, error: ErrorCode) -> None:
+def refuse_waiting(core: Core, group: Group, error: ErrorCode) -> None:
     """Answer all waiting requests with `error`, and cancel all timers: the group ends here."""
     for member_id, ticket in group.joining.items():
         core.outbox.answer(ticket, JoinGroupResult(member_id, error))

@@ -26,7 +26,7 @@ class OffsetsPartition:
     groups: dict[str, Group] = field(default_factory=dict)
     open_transactions: dict[int, set[str]] = field(default_factory=dict)
     """The groups with pending offsets, by producer id."""
-    deleted: dict[TopicPartition, None] = field(default_factory=dict)
+    deleted_partitions: dict[TopicPartition, None] = field(default_factory=dict)
     """Partitions that were deleted during the load. Their offsets are removed when it ends."""
 
 
@@ -78,11 +78,11 @@ class GroupRegistry:
         """Remove a group from the registry."""
         del self.partitions[group.partition].groups[group.group_id]
 
-    def note_transaction(self, group: Group, producer_id: int) -> None:
+    def add_open_transaction(self, group: Group, producer_id: int) -> None:
         """Record that the group has offsets in the transaction of the producer, if one is given."""
-        held = self.partitions.get(group.partition)
-        if held is not None and producer_id != NO_PRODUCER_ID:
-            held.open_transactions.setdefault(producer_id, set()).add(group.group_id)
+        offsets_partition = self.partitions.get(group.partition)
+        if offsets_partition is not None and producer_id != NO_PRODUCER_ID:
+            offsets_partition.open_transactions.setdefault(producer_id, set()).add(group.group_id)
 
     def leader_epoch(self, group: Group) -> int:
         """The leader epoch at which the group was loaded."""

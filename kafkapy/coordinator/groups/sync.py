@@ -36,7 +36,7 @@ def sync_group(core: Core, now_ms: int, token: Token, request: SyncGroup) -> Non
         core.outbox.reply(token, SyncGroupResult(error))
         return
     member = group.members[request.member_id]
-    rebalance.synced(core, group, member)
+    rebalance.remove_pending_sync(core, group, member)
     if group.state is STABLE:
         rebalance.reset_session(core, now_ms, group, member)
         result = SyncGroupResult(
@@ -48,7 +48,7 @@ def sync_group(core: Core, now_ms: int, token: Token, request: SyncGroup) -> Non
         return
     superseded = SyncGroupResult(ErrorCode.REBALANCE_IN_PROGRESS)
     rebalance.answer_sync(core, now_ms, group, member, superseded)
-    group.syncing[member.member_id] = core.outbox.park(token)
+    group.syncing[member.member_id] = core.outbox.hold(token)
     if member.member_id == group.leader_id and group.assigned_generation_id != group.generation_id:
         _store_assignment(core, group, request)
 
@@ -84,7 +84,7 @@ def _store_assignment(core: Core, group: Group, request: SyncGroup) -> None:
         if group.state is not COMPLETING_REBALANCE or group.generation_id != generation_id:
             return  # a rebalance has begun meanwhile: all SyncGroups are answered
         if error is ErrorCode.NONE:
-            rebalance.share_assignment(core, now_ms, group, request.assignments)
+            rebalance.propagate_assignment(core, now_ms, group, request.assignments)
         else:
             rebalance.refuse_assignment(core, now_ms, group, error)
             reason = f"Error when storing group assignment during SyncGroup ({request.member_id})"

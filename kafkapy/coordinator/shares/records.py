@@ -16,7 +16,7 @@ from kafkapy.common.share_state import (
     DeliveryState,
     SharePartitionKey,
     StateBatch,
-    merged,
+    combine_batches,
 )
 from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
 from kafkapy.coordinator.compact_fields import NO_TAGS, CompactReader, compact_array, uvarint
@@ -62,7 +62,7 @@ class ShareState(NamedTuple):
             leader_epoch=max(self.leader_epoch, update.leader_epoch),
             start_offset=start_offset,
             delivery_complete_count=update.delivery_complete_count,
-            batches=tuple(merged(self.batches, update.batches, start_offset)),
+            batches=tuple(combine_batches(self.batches, update.batches, start_offset)),
         )
 
 

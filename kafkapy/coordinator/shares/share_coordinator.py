@@ -1,6 +1,6 @@
 """The share coordinator of one broker: calls in, effects out. It never waits.
 
-As with the group coordinator, the shell sends replies, makes appends and reports them with
+As with the group coordinator, its service sends replies, makes appends and reports them with
 `append_completed`, and replays the partitions of `__share_group_state` that it starts to lead. It
 reports with `replicated_up_to` how much of the loaded log is replicated. It calls `maintain` every
 `share.coordinator.state.topic.prune.interval.ms`, and deletes the records before `prunable_offset`.
@@ -96,20 +96,22 @@ class _StatePartition:
     entries: dict[SharePartitionKey, _Entry] = field(default_factory=dict)
     end_offset: int = 0
     """The offset after the last record that was written or replayed."""
-    doubtful: dict[SharePartitionKey, int] = field(default_factory=dict)
+    unreplicated: dict[SharePartitionKey, int] = field(default_factory=dict)
     """The offset of a share partition's last record, if the record was loaded, or not replicated in
     time. Its replication is not confirmed, so a new leader may lack it."""
 
-    def note(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
+    def record_appended(self, key: SharePartitionKey, offset: int, error: ErrorCode) -> None:
         """Note that a record is in the log. If it is replicated, so are the records before it."""
         if error not in REPLICATED:
-            self.doubtful[key] = offset
+            self.unreplicated[key] = offset
         else:
             self.replicated_up_to(offset + 1)
 
     def replicated_up_to(self, end_offset: int) -> None:
         """Note that all records before `end_offset` are replicated."""
-        self.doubtful = {k: known for k, known in self.doubtful.items() if known >= end_offset}
+        self.unreplicated = {
+            k: known for k, known in self.unreplicated.items() if known >= end_offset
+        }
 
 
 class ShareCoordinator:
@@ -146,18 +148,18 @@ class ShareCoordinator:
 
     def _handle(self, token: Token, request: StateRequest) -> None:
         try:
-            held = self._check(request.key)
-            entry = held.entries.get(request.key)
+            state_partition = self._check(request.key)
+            entry = state_partition.entries.get(request.key)
             if isinstance(request, InitializeState):
-                self._initialize(token, request, held, entry)
+                self._initialize(token, request, state_partition, entry)
             elif isinstance(request, ReadState):
-                self._read(token, request, held, entry)
+                self._read(token, request, state_partition, entry)
             elif isinstance(request, WriteState):
                 self._write(token, request, entry)
             elif isinstance(request, DeleteState):
-                self._delete(token, request, held, entry)
+                self._delete(token, request, state_partition, entry)
             else:
-                self._tell(token, request.key, held, _summary(entry))
+                self._reply_unchanged(token, request.key, state_partition, _summary(entry))
         except ApiError as refusal:
             self._outbox.reply(token, StateResult(refusal.code, refusal.message))
 
@@ -179,15 +181,19 @@ class ShareCoordinator:
         topic = None if name is None else self._topics.find(name)
         if topic is None or key.partition >= topic.num_partitions:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        held = self._partitions.get(self.partition_for(key))
-        if held is None:
+        state_partition = self._partitions.get(self.partition_for(key))
+        if state_partition is None:
             raise ApiError(ErrorCode.NOT_COORDINATOR)
-        if held.loading:
+        if state_partition.loading:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        return held
+        return state_partition
 
     def _initialize(
-        self, token: Token, request: InitializeState, held: _StatePartition, entry: _Entry | None
+        self,
+        token: Token,
+        request: InitializeState,
+        state_partition: _StatePartition,
+        entry: _Entry | None,
     ) -> None:
         time_ms = self._clock.time_ms()
         if entry is not None:
@@ -195,7 +201,7 @@ class ShareCoordinator:
                 raise ApiError(ErrorCode.FENCED_STATE_EPOCH)
             if request.state_epoch == entry.state.state_epoch:
                 # A repeated request. Members may have acknowledged records since.
-                self._tell(token, request.key, held, StateResult())
+                self._reply_unchanged(token, request.key, state_partition, StateResult())
                 return
         known = None if entry is None else entry.state
         state = ShareState(
@@ -210,7 +216,11 @@ class ShareCoordinator:
         self._store_snapshot(request.key, state, token, StateResult())
 
     def _read(
-        self, token: Token, request: ReadState, held: _StatePartition, entry: _Entry | None
+        self,
+        token: Token,
+        request: ReadState,
+        state_partition: _StatePartition,
+        entry: _Entry | None,
     ) -> None:
         if entry is None:
             message = "Read operation on uninitialized share partition not allowed."
@@ -229,7 +239,7 @@ class ShareCoordinator:
             update = ShareUpdate(state.snapshot_epoch, request.leader_epoch, -1, count, ())
             self._store_update(request.key, entry, update, token, result)
         else:
-            self._tell(token, request.key, held, result)
+            self._reply_unchanged(token, request.key, state_partition, result)
 
     def _write(self, token: Token, request: WriteState, entry: _Entry | None) -> None:
         if entry is None:
@@ -251,21 +261,29 @@ class ShareCoordinator:
         self._store_update(request.key, entry, update, token, StateResult())
 
     def _delete(
-        self, token: Token, request: DeleteState, held: _StatePartition, entry: _Entry | None
+        self,
+        token: Token,
+        request: DeleteState,
+        state_partition: _StatePartition,
+        entry: _Entry | None,
     ) -> None:
         if entry is None:
-            self._tell(token, request.key, held, StateResult())
+            self._reply_unchanged(token, request.key, state_partition, StateResult())
         else:
             self._store_deletion(request.key, token, StateResult())
 
-    def _tell(
-        self, token: Token, key: SharePartitionKey, held: _StatePartition, result: StateResult
+    def _reply_unchanged(
+        self,
+        token: Token,
+        key: SharePartitionKey,
+        state_partition: _StatePartition,
+        result: StateResult,
     ) -> None:
         """Answer a request that changes nothing. If a new leader may not have the state, it is
         written again first."""
-        if key not in held.doubtful:
+        if key not in state_partition.unreplicated:
             self._outbox.reply(token, result)
-        elif (entry := held.entries.get(key)) is None:
+        elif (entry := state_partition.entries.get(key)) is None:
             self._store_deletion(key, token, result)
         else:
             self._store_snapshot(key, self._next_snapshot(entry.state), token, result)
@@ -297,9 +315,9 @@ class ShareCoordinator:
         self, key: SharePartitionKey, state: ShareState, token: Token | None, result: StateResult
     ) -> None:
         def stored(offset: int) -> None:
-            held = self._partitions.get(self.partition_for(key))
-            if held is not None:
-                held.entries[key] = _Entry(state, offset)
+            state_partition = self._partitions.get(self.partition_for(key))
+            if state_partition is not None:
+                state_partition.entries[key] = _Entry(state, offset)
 
         record = self._record(RecordType.SNAPSHOT, key, snapshot_value(state))
         self._append(key, record, stored, token, result)
@@ -308,7 +326,7 @@ class ShareCoordinator:
         self, key: SharePartitionKey, token: Token | None, result: StateResult
     ) -> None:
         record = self._record(RecordType.SNAPSHOT, key, None)
-        self._append(key, record, lambda _: self._forget(key), token, result)
+        self._append(key, record, lambda _: self._remove_entry(key), token, result)
 
     def _next_snapshot(self, state: ShareState) -> ShareState:
         epoch = state.snapshot_epoch + 1
@@ -327,16 +345,16 @@ class ShareCoordinator:
     ) -> None:
         """Append a record, then reply; other requests for the share partition wait. `stored` is
         called with its offset if it is in the log, replicated in time or not."""
-        ticket = None if token is None else self._outbox.park(token)
+        ticket = None if token is None else self._outbox.hold(token)
         index = self.partition_for(key)
-        held = self._partitions[index]
+        state_partition = self._partitions[index]
         self._queues[key] = deque()
 
         def appended(_now_ms: int, error: ErrorCode, base_offset: int) -> None:
-            if base_offset >= 0 and self._partitions.get(index) is held:
-                held.end_offset = max(held.end_offset, base_offset + 1)
-                if error is not ErrorCode.NONE or held.doubtful:
-                    held.note(key, base_offset, error)
+            if base_offset >= 0 and self._partitions.get(index) is state_partition:
+                state_partition.end_offset = max(state_partition.end_offset, base_offset + 1)
+                if error is not ErrorCode.NONE or state_partition.unreplicated:
+                    state_partition.record_appended(key, base_offset, error)
                 stored(base_offset)
             if ticket is not None:
                 answer = result
@@ -345,39 +363,41 @@ class ShareCoordinator:
                 self._outbox.answer(ticket, answer)
             self._run_queue(key)
 
-        self._outbox.append(index, held.leader_epoch, [record], appended)
+        self._outbox.append(index, state_partition.leader_epoch, [record], appended)
 
     def _run_queue(self, key: SharePartitionKey) -> None:
         """Handle the queued requests, until one of them waits for an append."""
         queue = self._queues.pop(key)
         while queue:
             queue.popleft()()
-            later = self._queues.get(key)
-            if later is not None:
-                later.extend(queue)
+            new_queue = self._queues.get(key)
+            if new_queue is not None:
+                new_queue.extend(queue)
                 return
 
-    def _forget(self, key: SharePartitionKey) -> None:
-        held = self._partitions.get(self.partition_for(key))
-        if held is not None:
-            held.entries.pop(key, None)
+    def _remove_entry(self, key: SharePartitionKey) -> None:
+        state_partition = self._partitions.get(self.partition_for(key))
+        if state_partition is not None:
+            state_partition.entries.pop(key, None)
 
     # Maintenance.
 
     def maintain(self, _now_ms: int) -> ShareEffects:
         """Write snapshots of unused share partitions, so that older records of others can be
         deleted. Delete the share partitions of deleted topics."""
-        for held in self._partitions.values():
-            if not held.loading and self._topics.is_known:
-                self._maintain(held)
+        for state_partition in self._partitions.values():
+            if not state_partition.loading and self._topics.is_known:
+                self._maintain(state_partition)
         return self._outbox.take()
 
-    def _maintain(self, held: _StatePartition) -> None:
+    def _maintain(self, state_partition: _StatePartition) -> None:
         due_ms = self._clock.time_ms()
         due_ms -= self._config.share_coordinator_cold_partition_snapshot_interval_ms
-        cold = [key for key, entry in held.entries.items() if entry.state.write_ms <= due_ms]
-        all_are_cold = len(cold) == len(held.entries)
-        for key, entry in list(held.entries.items()):
+        cold = [
+            key for key, entry in state_partition.entries.items() if entry.state.write_ms <= due_ms
+        ]
+        all_are_cold = len(cold) == len(state_partition.entries)
+        for key, entry in list(state_partition.entries.items()):
             if key in self._queues:
                 continue
             if self._topics.name_of(key.topic_id) is None:
@@ -388,11 +408,11 @@ class ShareCoordinator:
     def prunable_offset(self, partition: int) -> int:
         """The offset before which all records of a partition are superseded by later ones. It is 0
         while a new leader may not have all records."""
-        held = self._partitions.get(partition)
-        if held is None or held.loading or held.doubtful:
+        state_partition = self._partitions.get(partition)
+        if state_partition is None or state_partition.loading or state_partition.unreplicated:
             return 0
-        offsets = (entry.snapshot_offset for entry in held.entries.values())
-        return min(offsets, default=held.end_offset)
+        offsets = (entry.snapshot_offset for entry in state_partition.entries.values())
+        return min(offsets, default=state_partition.end_offset)
 
     @property
     def led_partitions(self) -> list[int]:
@@ -414,9 +434,9 @@ class ShareCoordinator:
         """Return pending effects; the share coordinator has no deadlines."""
         return self._outbox.take()
 
-    def forget_token(self, token: Token) -> None:
+    def drop_token(self, token: Token) -> None:
         """Drop the token of a closed connection. Its request continues."""
-        self._outbox.forget(token)
+        self._outbox.drop_token(token)
 
     # Leading partitions of `__share_group_state`.
 
@@ -433,8 +453,8 @@ class ShareCoordinator:
         """Begin to lead a partition. Returns whether its log must be replayed now. A partition that
         is led already is loaded again at a later epoch: pending appends of the earlier epoch may be
         in the log or not."""
-        held = self._partitions.get(partition)
-        if held is not None and leader_epoch <= held.leader_epoch:
+        state_partition = self._partitions.get(partition)
+        if state_partition is not None and leader_epoch <= state_partition.leader_epoch:
             return False
         self._partitions[partition] = _StatePartition(leader_epoch)
         self._log.info("Loading share group state from %s-%d", SHARE_GROUP_STATE_TOPIC, partition)
@@ -446,14 +466,14 @@ class ShareCoordinator:
         Raises:
             ApiError: CORRUPT_MESSAGE on reaching bytes that cannot begin a batch.
         """
-        held = self._partitions[partition]
+        state_partition = self._partitions[partition]
         topic_partition = TopicPartition(SHARE_GROUP_STATE_TOPIC, partition)
         for header, record in replayed_records(self._log, topic_partition, records):
-            held.end_offset = record.offset + 1
+            state_partition.end_offset = record.offset + 1
             if header.is_control:
                 continue
             try:
-                _replay(held, record.offset, record.key or b"", record.value)
+                _replay(state_partition, record.offset, record.key or b"", record.value)
             except ApiError as error:
                 self._log.error(
                     "Skipped the record at offset %d of %s: %s",
@@ -464,11 +484,11 @@ class ShareCoordinator:
 
     def finish_loading(self, partition: int, _now_ms: int) -> ShareEffects:
         """End the replay of the log and start to serve its share partitions."""
-        held = self._partitions[partition]
-        held.loading = False
+        state_partition = self._partitions[partition]
+        state_partition.loading = False
         self._log.info(
             "Finished loading %d share partitions from %s-%d",
-            len(held.entries),
+            len(state_partition.entries),
             SHARE_GROUP_STATE_TOPIC,
             partition,
         )
@@ -476,14 +496,16 @@ class ShareCoordinator:
 
     def replicated_up_to(self, partition: int, leader_epoch: int, end_offset: int) -> None:
         """Report that the loaded records before `end_offset` are replicated."""
-        held = self._partitions.get(partition)
-        if held is not None and held.leader_epoch == leader_epoch:
-            held.replicated_up_to(end_offset)
+        state_partition = self._partitions.get(partition)
+        if state_partition is not None and state_partition.leader_epoch == leader_epoch:
+            state_partition.replicated_up_to(end_offset)
 
     def unload(self, partition: int, leader_epoch: int | None = None) -> ShareEffects:
         """Stop leading a partition. Waiting requests are answered when their appends end."""
-        held = self._partitions.get(partition)
-        if held is not None and (leader_epoch is None or leader_epoch >= held.leader_epoch):
+        state_partition = self._partitions.get(partition)
+        if state_partition is not None and (
+            leader_epoch is None or leader_epoch >= state_partition.leader_epoch
+        ):
             del self._partitions[partition]
         return self._outbox.take()
 
@@ -494,21 +516,21 @@ class ShareCoordinator:
         return self._outbox.take()
 
 
-def _replay(held: _StatePartition, offset: int, key: bytes, value: bytes | None) -> None:
+def _replay(state_partition: _StatePartition, offset: int, key: bytes, value: bytes | None) -> None:
     found = read_key(key)
     if found is None:
         return
     kind, share_partition = found
-    entry = held.entries.get(share_partition)
+    entry = state_partition.entries.get(share_partition)
     if kind is RecordType.SNAPSHOT:
         if value is None:
-            held.entries.pop(share_partition, None)
+            state_partition.entries.pop(share_partition, None)
         else:
-            held.entries[share_partition] = _Entry(read_snapshot(value), offset)
+            state_partition.entries[share_partition] = _Entry(read_snapshot(value), offset)
     elif entry is not None and value is not None:
         entry.state = entry.state.updated(read_update(value))
         entry.updates += 1
-    held.doubtful[share_partition] = offset
+    state_partition.unreplicated[share_partition] = offset
 
 
 def _summary(entry: _Entry | None) -> StateResult:

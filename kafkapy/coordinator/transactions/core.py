@@ -39,7 +39,7 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 }
 """The error for a producer whose transition could not be stored. Other codes are unchanged."""
 
-Stored = Callable[[int, ErrorCode], None]
+StoreCallback = Callable[[int, ErrorCode], None]
 """Called with (now_ms, error) after the append of a transition, or its failure."""
 
 
@@ -53,7 +53,7 @@ class StatePartition:
 
 
 @dataclass(slots=True)
-class Unmarked:
+class PendingCompletion:
     """A decided transaction: its next state, and the partitions that still need a marker.
 
     `leaderless` is the number of partitions without a leader. `append_failed`: all markers are
@@ -72,9 +72,9 @@ class Core:
     """The coordinator's state, on which the functions of its modules operate.
 
     `clock` is the wall clock for records. `num_partitions` is that of `__transaction_state`.
-    `version` returns the cluster's transaction version. `unmarked` is by transactional id. `later`
-    has the functions to call at a later `now_ms`, the earliest first, because all wait equally
-    long. It has one for each decision that waits for a partition without a leader.
+    `version` returns the cluster's transaction version. `pending_completions` is by transactional
+    id. `delayed_actions` has the functions to call at a later `now_ms`, the earliest first, because
+    all wait equally long. It has one for each decision that waits for a partition without a leader.
     """
 
     config: TransactionConfig
@@ -85,10 +85,10 @@ class Core:
     active: bool = True
     outbox: Outbox[TransactionResult] = field(default_factory=Outbox)
     partitions: dict[int, StatePartition] = field(default_factory=dict)
-    unmarked: dict[str, Unmarked] = field(default_factory=dict)
-    later: deque[tuple[int, Callable[[int], None]]] = field(default_factory=deque)
+    pending_completions: dict[str, PendingCompletion] = field(default_factory=dict)
+    delayed_actions: deque[tuple[int, Callable[[int], None]]] = field(default_factory=deque)
     markers: list[Markers] = field(default_factory=list)
-    want_producer_id: list[tuple[Token, InitProducerId | EndTransaction]] = field(
+    awaiting_producer_id: list[tuple[Token, InitProducerId | EndTransaction]] = field(
         default_factory=list
     )
 
@@ -96,8 +96,8 @@ class Core:
         """The effects since the last call."""
         effects = self.outbox.take()
         markers, self.markers = self.markers, []
-        wanting, self.want_producer_id = self.want_producer_id, []
-        return TransactionEffects(effects.replies, effects.appends, markers, wanting)
+        awaiting, self.awaiting_producer_id = self.awaiting_producer_id, []
+        return TransactionEffects(effects.replies, effects.appends, markers, awaiting)
 
     def partition_for(self, transactional_id: str) -> int:
         """The partition of `__transaction_state` of an id."""
@@ -132,55 +132,55 @@ class Core:
         """The leader epoch of the id's partition, which is the coordinator's epoch."""
         return self.partitions[self.partition_for(transactional_id)].leader_epoch
 
-    def loaded(self) -> Iterator[Transaction]:
+    def loaded_transactions(self) -> Iterator[Transaction]:
         """Every transactional id of a loaded partition."""
         for partition in self.partitions.values():
             if not partition.loading:
                 yield from partition.transactions.values()
 
-    def store(self, transaction: Transaction, to: Transition, stored: Stored) -> None:
+    def store(self, transaction: Transaction, to: Transition, on_stored: StoreCallback) -> None:
         """Append a transition's record, and apply the transition after that.
 
-        `stored` gets NONE if the transition was applied. On an error it was abandoned. If this
+        `on_stored` gets NONE if the transition was applied. On an error it was abandoned. If this
         broker no longer coordinates the id, the error is NOT_COORDINATOR.
         """
 
-        def accepted() -> None:
+        def on_success() -> None:
             transaction.complete(to)
 
         # A decision that has bumped the epoch must be recognized, whatever the cluster's version.
         version = 1 if max(self.version(), to.client_version) >= 1 else 0
-        self._append(transaction, to.state, transaction_value(to, version), accepted, stored)
+        self._append(transaction, to.state, transaction_value(to, version), on_success, on_stored)
 
-    def bury(self, index: int, transactions: Collection[Transaction]) -> None:
+    def remove_expired(self, index: int, transactions: Collection[Transaction]) -> None:
         """Remove ids of one partition after their tombstones are in the log, in one batch."""
-        held, time_ms = self.partitions[index], self.clock.time_ms()
+        state_partition, time_ms = self.partitions[index], self.clock.time_ms()
         records = []
         for transaction in transactions:
-            transaction.prepare_death()
+            transaction.prepare_dead()
             records.append(RecordData(transaction_key(transaction.transactional_id), None, time_ms))
 
         def appended(_now_ms: int, error: ErrorCode, _base_offset: int) -> None:
-            if self.partitions.get(index) is not held:
+            if self.partitions.get(index) is not state_partition:
                 return  # the current coordinator has them, or their tombstones
             for transaction in transactions:
                 if error is ErrorCode.NONE:
-                    del held.transactions[transaction.transactional_id]
+                    del state_partition.transactions[transaction.transactional_id]
                     self.log.info("Transactional id %s expired", transaction.transactional_id)
                 else:
                     transaction.abandon()
             if error is not ErrorCode.NONE:
                 self.log.info("%d ids could not be removed: %s", len(records), error.name)
 
-        self.outbox.append(index, held.leader_epoch, records, appended)
+        self.outbox.append(index, state_partition.leader_epoch, records, appended)
 
     def _append(
         self,
         transaction: Transaction,
         state: TransactionState,
         value: bytes,
-        accepted: Callable[[], None],
-        stored: Stored,
+        on_success: Callable[[], None],
+        on_stored: StoreCallback,
     ) -> None:
         name = transaction.transactional_id
         epoch = self.leader_epoch(name)
@@ -189,14 +189,14 @@ class Core:
             error = STORE_ERRORS.get(error, error)
             if not self._is_current(transaction, epoch):
                 # The current coordinator has the state in the log, with this transition or without.
-                stored(now_ms, ErrorCode.NOT_COORDINATOR)
+                on_stored(now_ms, ErrorCode.NOT_COORDINATOR)
                 return
             if error is ErrorCode.NONE:
-                accepted()
+                on_success()
             else:
                 self.log.info("%s: %s could not be stored: %s", name, state.text, error.name)
                 transaction.abandon()
-            stored(now_ms, error)
+            on_stored(now_ms, error)
 
         record = RecordData(transaction_key(name), value, self.clock.time_ms())
         self.outbox.append(self.partition_for(name), epoch, [record], appended)

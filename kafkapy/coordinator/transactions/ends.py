@@ -31,7 +31,7 @@ from kafkapy.coordinator.transactions.state import (
     Transition,
 )
 
-Answer = Callable[[ErrorCode], None]
+AnswerCallback = Callable[[ErrorCode], None]
 
 
 class Ending(Enum):
@@ -46,7 +46,7 @@ Rules = Mapping[tuple[TransactionState, bool], Ending]
 """The effects of EndTxn by state, and by whether it commits. Without a row, the error is
 INVALID_TXN_STATE."""
 
-_OF_DECIDED: Final[Rules] = {
+_DECIDED_RULES: Final[Rules] = {
     (PREPARE_COMMIT, True): Ending.WAIT,
     (PREPARE_ABORT, False): Ending.WAIT,
     (COMPLETE_COMMIT, True): Ending.REPEAT,
@@ -54,16 +54,16 @@ _OF_DECIDED: Final[Rules] = {
 }
 """For a repeated call. With version 2, its epoch distinguishes it from the next call."""
 
-_OF_OPEN: Final[Rules] = {
+_OPEN_RULES: Final[Rules] = {
     (ONGOING, True): Ending.DECIDE,
     (ONGOING, False): Ending.DECIDE,
 }
 
-BEFORE_BUMPS: Final[Rules] = {**_OF_OPEN, **_OF_DECIDED}
+RULES_WITHOUT_BUMP: Final[Rules] = {**_OPEN_RULES, **_DECIDED_RULES}
 """For transaction versions before 2."""
 
-WITH_BUMPS: Final[Rules] = {
-    **_OF_OPEN,
+RULES_WITH_BUMP: Final[Rules] = {
+    **_OPEN_RULES,
     (EMPTY, False): Ending.DECIDE,
     (COMPLETE_COMMIT, False): Ending.DECIDE,
     (COMPLETE_ABORT, False): Ending.DECIDE,
@@ -75,7 +75,7 @@ WITH_BUMPS: Final[Rules] = {
 """For version 2 and the current epoch. A producer may abort a transaction without partitions,
 because it may not know whether its first batch added one."""
 
-REPEATED_WITH_BUMPS: Final[Rules] = _OF_DECIDED
+REPEATED_RULES_WITH_BUMP: Final[Rules] = _DECIDED_RULES
 """For version 2 and the previous epoch."""
 
 
@@ -87,22 +87,22 @@ def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:
         assert isinstance(ending, ErrorCode)
         core.outbox.reply(token, EndTransactionResult(ending))
         return
-    bumps = request.client_version >= EPOCH_BUMP_VERSION
-    wants_producer_id = bumps and ending is Ending.DECIDE and found.is_epoch_exhausted
-    if wants_producer_id and request.new_producer_id == NO_PRODUCER_ID:
-        core.want_producer_id.append((token, request))
+    bumps_epoch = request.client_version >= EPOCH_BUMP_VERSION
+    needs_producer_id = bumps_epoch and ending is Ending.DECIDE and found.is_epoch_exhausted
+    if needs_producer_id and request.new_producer_id == NO_PRODUCER_ID:
+        core.awaiting_producer_id.append((token, request))
         return
     time_ms = core.clock.time_ms()
     if ending is Ending.REPEAT:
         to = found.prepare_repetition()
-    elif bumps:
-        next_id = request.new_producer_id if wants_producer_id else NO_PRODUCER_ID
+    elif bumps_epoch:
+        next_id = request.new_producer_id if needs_producer_id else NO_PRODUCER_ID
         to = found.prepare_end_with_bump(
             commit=request.commit, time_ms=time_ms, next_producer_id=next_id
         )
     else:
         to = found.prepare_end(commit=request.commit, time_ms=time_ms)
-    ticket = core.outbox.park(token)
+    ticket = core.outbox.hold(token)
 
     def answer(error: ErrorCode) -> None:
         is_done = error is ErrorCode.NONE
@@ -118,14 +118,14 @@ def end_transaction(core: Core, token: Token, request: EndTransaction) -> None:
 def _ending(transaction: Transaction, request: EndTransaction) -> Ending | ErrorCode:
     """The effect of a call, or its error."""
     producer = request.producer
-    rules = BEFORE_BUMPS
+    rules = RULES_WITHOUT_BUMP
     is_repeated = False
     if request.client_version >= EPOCH_BUMP_VERSION:
         # First: the pending transition may be the one that assigns this producer id.
-        if transaction.pending is not None or transaction.is_to_be(producer):
+        if transaction.pending is not None or transaction.is_next_producer(producer):
             return ErrorCode.CONCURRENT_TRANSACTIONS
         is_repeated = transaction.is_ended_by(producer)
-        rules = REPEATED_WITH_BUMPS if is_repeated else WITH_BUMPS
+        rules = REPEATED_RULES_WITH_BUMP if is_repeated else RULES_WITH_BUMP
     if not is_repeated and producer.producer_id != transaction.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if not is_repeated and producer.producer_epoch != transaction.producer_epoch:
@@ -136,7 +136,7 @@ def _ending(transaction: Transaction, request: EndTransaction) -> Ending | Error
     return ErrorCode.CONCURRENT_TRANSACTIONS if ending is Ending.WAIT else ending
 
 
-def _decide(core: Core, transaction: Transaction, to: Transition, answer: Answer) -> None:
+def _decide(core: Core, transaction: Transaction, to: Transition, answer: AnswerCallback) -> None:
     def stored(_now_ms: int, error: ErrorCode) -> None:
         answer(error)
         if error is ErrorCode.NONE:
@@ -145,7 +145,7 @@ def _decide(core: Core, transaction: Transaction, to: Transition, answer: Answer
     core.store(transaction, to, stored)
 
 
-def fence_and_abort(core: Core, transaction: Transaction, answer: Answer) -> None:
+def fence_and_abort(core: Core, transaction: Transaction, answer: AnswerCallback) -> None:
     """Fence the producer with the next epoch, and abort its transaction.
 
     With version 2 the abort itself assigns that epoch, and the producer may go on with it. A
@@ -170,7 +170,7 @@ def fence_and_abort(core: Core, transaction: Transaction, answer: Answer) -> Non
 def abort_timed_out(core: Core) -> None:
     """Abort transactions that are open for longer than their producers' timeout."""
     time_ms = core.clock.time_ms()
-    for transaction in list(core.loaded()):
+    for transaction in list(core.loaded_transactions()):
         is_late = transaction.start_ms + transaction.timeout_ms < time_ms
         if transaction.state is ONGOING and transaction.pending is None and is_late:
             core.log.info(

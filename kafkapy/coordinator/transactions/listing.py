@@ -59,7 +59,7 @@ def list_transactions(core: Core, token: Token, request: ListTransactions) -> No
     time_ms = core.clock.time_ms()
     listed = [
         ListedTransaction(found.transactional_id, found.producer_id, found.state.text)
-        for found in core.loaded()
+        for found in core.loaded_transactions()
         if (not states or found.state.text in states)
         and (not producer_ids or found.producer_id in producer_ids)
         and (request.longer_than_ms < 0 or time_ms - found.start_ms > request.longer_than_ms)

@@ -16,8 +16,8 @@ def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
     A partition that is led already is loaded again at a later epoch, because pending appends of the
     earlier epoch may be in the log or not.
     """
-    held = core.partitions.get(partition)
-    if held is not None and leader_epoch <= held.leader_epoch:
+    state_partition = core.partitions.get(partition)
+    if state_partition is not None and leader_epoch <= state_partition.leader_epoch:
         return False
     unload(core, partition, None)
     core.partitions[partition] = StatePartition(leader_epoch)
@@ -65,11 +65,11 @@ def finish_loading(core: Core, partition: int) -> None:
 
     `markers.resume` completes the decisions in the log later.
     """
-    held = core.partitions[partition]
-    held.loading = False
+    state_partition = core.partitions[partition]
+    state_partition.loading = False
     core.log.info(
         "Finished loading %d transaction metadata from %s-%d",
-        len(held.transactions),
+        len(state_partition.transactions),
         TRANSACTION_STATE_TOPIC,
         partition,
     )
@@ -79,15 +79,17 @@ def unload(core: Core, partition: int, leader_epoch: int | None) -> None:
     """Stop coordinating a partition, which another broker leads at `leader_epoch` (None: any).
     Pending appends are answered NOT_COORDINATOR when they end.
     """
-    held = core.partitions.get(partition)
-    if held is None or (leader_epoch is not None and leader_epoch < held.leader_epoch):
+    state_partition = core.partitions.get(partition)
+    if state_partition is None or (
+        leader_epoch is not None and leader_epoch < state_partition.leader_epoch
+    ):
         return
     del core.partitions[partition]
-    for name in held.transactions:
-        core.unmarked.pop(name, None)
+    for name in state_partition.transactions:
+        core.pending_completions.pop(name, None)
     core.log.info(
         "Unloaded %d transaction metadata of %s-%d",
-        len(held.transactions),
+        len(state_partition.transactions),
         TRANSACTION_STATE_TOPIC,
         partition,
     )

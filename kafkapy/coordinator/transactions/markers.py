@@ -11,13 +11,13 @@ from typing import Final
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.effects import Producer
-from kafkapy.coordinator.transactions.core import Core, Unmarked
+from kafkapy.coordinator.transactions.core import Core, PendingCompletion
 from kafkapy.coordinator.transactions.messages import Markers
 from kafkapy.coordinator.transactions.state import PREPARE_COMMIT, PREPARED, Transaction
 
 RETRY_BACKOFF_MS: Final = 100
 
-_TOLD: Final = frozenset({ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT})
+_FINAL_ERRORS: Final = frozenset({ErrorCode.NONE, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT})
 """The results after which a marker is not sent again. A log with an old message format has no
 transactions to end."""
 
@@ -39,67 +39,69 @@ def begin(core: Core, transaction: Transaction) -> None:
         transaction.client_version,
     )
     completion = transaction.prepare_completion(core.clock.time_ms())
-    unmarked = Unmarked(decision, completion, set(transaction.partitions))
-    core.unmarked[transaction.transactional_id] = unmarked
-    if unmarked.remaining:
+    pending = PendingCompletion(decision, completion, set(transaction.partitions))
+    core.pending_completions[transaction.transactional_id] = pending
+    if pending.remaining:
         core.markers.append(decision)
     else:
-        _complete(core, transaction, unmarked)
+        _complete(core, transaction, pending)
 
 
-def written(
+def handle_outcomes(
     core: Core, now_ms: int, markers: Markers, errors: Mapping[TopicPartition, ErrorCode]
 ) -> None:
     """Record the outcome of some markers. Markers with a retriable error are sent again later."""
-    unmarked = core.unmarked.get(markers.transactional_id)
+    pending = core.pending_completions.get(markers.transactional_id)
     transaction = core.find(markers.transactional_id)
-    if unmarked is None or transaction is None or not _same(unmarked.decision, markers):
+    if pending is None or transaction is None or not _is_same_decision(pending.decision, markers):
         return  # of a previous coordinator or transaction
     if any(error in _SUPERSEDED for error in errors.values()):
         core.log.info("%s: another coordinator has taken over", markers.transactional_id)
-        del core.unmarked[markers.transactional_id]
+        del core.pending_completions[markers.transactional_id]
         return
-    again = tuple(partition for partition, error in errors.items() if error not in _TOLD)
-    unmarked.remaining.difference_update(set(errors).difference(again))
-    unmarked.leaderless.difference_update(errors)
-    unmarked.leaderless.update(p for p in again if errors[p] is ErrorCode.LEADER_NOT_AVAILABLE)
-    if again:
-        retry = markers._replace(partitions=again)
-        core.later.append((now_ms + RETRY_BACKOFF_MS, partial(_retry, core, retry)))
-    if not unmarked.remaining:
-        _complete(core, transaction, unmarked)
+    retriable = tuple(
+        partition for partition, error in errors.items() if error not in _FINAL_ERRORS
+    )
+    pending.remaining.difference_update(set(errors).difference(retriable))
+    pending.leaderless.difference_update(errors)
+    pending.leaderless.update(p for p in retriable if errors[p] is ErrorCode.LEADER_NOT_AVAILABLE)
+    if retriable:
+        retry = markers._replace(partitions=retriable)
+        core.delayed_actions.append((now_ms + RETRY_BACKOFF_MS, partial(_retry, core, retry)))
+    if not pending.remaining:
+        _complete(core, transaction, pending)
 
 
 def _retry(core: Core, markers: Markers, _now_ms: int) -> None:
-    unmarked = core.unmarked.get(markers.transactional_id)
-    if unmarked is not None and _same(unmarked.decision, markers):
+    pending = core.pending_completions.get(markers.transactional_id)
+    if pending is not None and _is_same_decision(pending.decision, markers):
         core.markers.append(markers)
 
 
-def _same(decision: Markers, markers: Markers) -> bool:
+def _is_same_decision(decision: Markers, markers: Markers) -> bool:
     return decision.coordinator_epoch == markers.coordinator_epoch and (
         decision.producer == markers.producer
     )
 
 
-def _complete(core: Core, transaction: Transaction, unmarked: Unmarked) -> None:
+def _complete(core: Core, transaction: Transaction, pending: PendingCompletion) -> None:
     name = transaction.transactional_id
 
     def stored(now_ms: int, error: ErrorCode) -> None:
-        if core.unmarked.get(name) is not unmarked:
+        if core.pending_completions.get(name) is not pending:
             return  # another broker coordinates the id
         if error is ErrorCode.NONE:
-            del core.unmarked[name]
+            del core.pending_completions[name]
         else:
-            unmarked.append_failed = True
-            core.later.append((now_ms + RETRY_BACKOFF_MS, again))
+            pending.append_failed = True
+            core.delayed_actions.append((now_ms + RETRY_BACKOFF_MS, retry_append))
 
-    def again(_now_ms: int) -> None:
-        if core.unmarked.get(name) is unmarked and transaction.pending is None:
-            unmarked.completion = transaction.prepare_completion(core.clock.time_ms())
-            core.store(transaction, unmarked.completion, stored)
+    def retry_append(_now_ms: int) -> None:
+        if core.pending_completions.get(name) is pending and transaction.pending is None:
+            pending.completion = transaction.prepare_completion(core.clock.time_ms())
+            core.store(transaction, pending.completion, stored)
 
-    core.store(transaction, unmarked.completion, stored)
+    core.store(transaction, pending.completion, stored)
 
 
 def resume(core: Core, partition: int, leader_epoch: int) -> None:
@@ -110,9 +112,12 @@ def resume(core: Core, partition: int, leader_epoch: int) -> None:
     broker: the next coordinator would then abort a transaction that is committed in some
     partitions.
     """
-    held = core.partitions.get(partition)
-    if held is None or held.leader_epoch != leader_epoch:
+    state_partition = core.partitions.get(partition)
+    if state_partition is None or state_partition.leader_epoch != leader_epoch:
         return
-    for transaction in list(held.transactions.values()):
-        if transaction.state in PREPARED and transaction.transactional_id not in core.unmarked:
+    for transaction in list(state_partition.transactions.values()):
+        if (
+            transaction.state in PREPARED
+            and transaction.transactional_id not in core.pending_completions
+        ):
             begin(core, transaction)

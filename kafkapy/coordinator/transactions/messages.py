@@ -70,7 +70,7 @@ class PartitionsResult:
     error: ErrorCode = ErrorCode.NONE
     errors: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
 
-    def of(self, partition: TopicPartition) -> ErrorCode:
+    def error_for(self, partition: TopicPartition) -> ErrorCode:
         """The error of one partition."""
         return self.errors.get(partition, self.error)
 
@@ -187,6 +187,6 @@ class TransactionEffects(Effects[TransactionResult]):
     """Effects with markers to write, and requests to repeat with a new producer id."""
 
     markers: list[Markers] = field(default_factory=list)
-    want_producer_id: list[tuple[Token, InitProducerId | EndTransaction]] = field(
+    awaiting_producer_id: list[tuple[Token, InitProducerId | EndTransaction]] = field(
         default_factory=list
     )

@@ -23,7 +23,7 @@ from kafkapy.coordinator.transactions.messages import (
     VerifyPartitions,
 )
 from kafkapy.coordinator.transactions.state import (
-    AT_REST,
+    IDLE,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     ONGOING,
@@ -55,13 +55,13 @@ def init_producer_id(core: Core, token: Token, request: InitProducerId) -> None:
     transaction = core.find(name)
     if transaction is None:
         if request.new_producer_id == NO_PRODUCER_ID:
-            core.want_producer_id.append((token, request))
+            core.awaiting_producer_id.append((token, request))
             return
         transaction = Transaction(
             name, request.new_producer_id, last_update_ms=core.clock.time_ms()
         )
         core.partitions[core.partition_for(name)].transactions[name] = transaction
-    error = _may_be_producer(transaction, request.expected)
+    error = _check_next_producer(transaction, request.expected)
     if error is not ErrorCode.NONE:
         core.outbox.reply(token, InitProducerIdResult(error))
     elif transaction.state is ONGOING:
@@ -70,14 +70,14 @@ def init_producer_id(core: Core, token: Token, request: InitProducerId) -> None:
         _next_producer(core, token, transaction, request)
 
 
-def _may_be_producer(transaction: Transaction, expected: Producer | None) -> ErrorCode:
-    if transaction.pending is not None or (expected and transaction.is_to_be(expected)):
+def _check_next_producer(transaction: Transaction, expected: Producer | None) -> ErrorCode:
+    if transaction.pending is not None or (expected and transaction.is_next_producer(expected)):
         return ErrorCode.CONCURRENT_TRANSACTIONS
     if expected is not None and transaction.producer_epoch != NO_PRODUCER_EPOCH:
-        repeats = expected.producer_id == transaction.last_producer_id and is_epoch_exhausted(
+        is_repeated = expected.producer_id == transaction.last_producer_id and is_epoch_exhausted(
             expected.producer_epoch
         )
-        if expected.producer_id != transaction.producer_id and not repeats:
+        if expected.producer_id != transaction.producer_id and not is_repeated:
             return ErrorCode.PRODUCER_FENCED
     if transaction.state in PREPARED:
         return ErrorCode.CONCURRENT_TRANSACTIONS
@@ -85,11 +85,11 @@ def _may_be_producer(transaction: Transaction, expected: Producer | None) -> Err
 
 
 def _fence(core: Core, token: Token, transaction: Transaction) -> None:
-    ticket = core.outbox.park(token)
+    ticket = core.outbox.hold(token)
 
     def fenced(error: ErrorCode) -> None:
-        again = ErrorCode.CONCURRENT_TRANSACTIONS if error is ErrorCode.NONE else error
-        core.outbox.answer(ticket, InitProducerIdResult(again))
+        error_code = ErrorCode.CONCURRENT_TRANSACTIONS if error is ErrorCode.NONE else error
+        core.outbox.answer(ticket, InitProducerIdResult(error_code))
 
     ends.fence_and_abort(core, transaction, fenced)
 
@@ -102,7 +102,7 @@ def _next_producer(
     to: Transition | ErrorCode
     if transaction.is_epoch_exhausted and expected_epoch in (None, transaction.producer_epoch):
         if request.new_producer_id == NO_PRODUCER_ID:
-            core.want_producer_id.append((token, request))
+            core.awaiting_producer_id.append((token, request))
             return
         to = transaction.prepare_new_producer_id(
             request.new_producer_id,
@@ -115,7 +115,7 @@ def _next_producer(
     if isinstance(to, ErrorCode):
         core.outbox.reply(token, InitProducerIdResult(to))
         return
-    ticket = core.outbox.park(token)
+    ticket = core.outbox.hold(token)
     result = InitProducerIdResult(ErrorCode.NONE, to.producer_id, to.producer_epoch)
 
     def stored(_now_ms: int, error: ErrorCode) -> None:
@@ -131,11 +131,11 @@ def _next_producer(
 def add_partitions(core: Core, token: Token, request: AddPartitions) -> None:
     """Kafka: `handleAddPartitionsToTransaction`."""
     found = core.find_or_error(request.transactional_id)
-    error = _may_add(found, request.producer) if isinstance(found, Transaction) else found
+    error = _check_add(found, request.producer) if isinstance(found, Transaction) else found
     if not isinstance(found, Transaction) or error is not ErrorCode.NONE:
         core.outbox.reply(token, PartitionsResult(error))
         return
-    ticket = core.outbox.park(token)
+    ticket = core.outbox.hold(token)
 
     def stored(_now_ms: int, error: ErrorCode) -> None:
         core.outbox.answer(ticket, PartitionsResult(error))
@@ -145,17 +145,17 @@ def add_partitions(core: Core, token: Token, request: AddPartitions) -> None:
     core.store(found, to, stored)
 
 
-def _may_add(transaction: Transaction, producer: Producer) -> ErrorCode:
+def _check_add(transaction: Transaction, producer: Producer) -> ErrorCode:
     # First: the pending transition may be the one that assigns this producer id.
-    if transaction.pending is not None or transaction.is_to_be(producer):
+    if transaction.pending is not None or transaction.is_next_producer(producer):
         return ErrorCode.CONCURRENT_TRANSACTIONS
-    error = _is_present(transaction, producer)
+    error = _check_current_producer(transaction, producer)
     if error is ErrorCode.NONE and transaction.state in PREPARED:
         return ErrorCode.CONCURRENT_TRANSACTIONS
     return error
 
 
-def _is_present(transaction: Transaction, producer: Producer) -> ErrorCode:
+def _check_current_producer(transaction: Transaction, producer: Producer) -> ErrorCode:
     """NONE if this is the present producer of the id, else the error."""
     if transaction.producer_id != producer.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -169,7 +169,11 @@ def verify_partitions(core: Core, token: Token, request: VerifyPartitions) -> No
     the partition's own state checks the append again.
     """
     found = core.find_or_error(request.transactional_id)
-    error = _is_present(found, request.producer) if isinstance(found, Transaction) else found
+    error = (
+        _check_current_producer(found, request.producer)
+        if isinstance(found, Transaction)
+        else found
+    )
     if not isinstance(found, Transaction) or error is not ErrorCode.NONE:
         result = PartitionsResult(error)
     elif found.state in PREPARED:
@@ -183,17 +187,17 @@ def verify_partitions(core: Core, token: Token, request: VerifyPartitions) -> No
 def expire_ids(core: Core) -> None:
     """Remove expired transactional ids, after their tombstones are in the log."""
     before_ms = core.clock.time_ms() - core.config.transactional_id_expiration_ms
-    for index, held in core.partitions.items():
+    for index, state_partition in core.partitions.items():
         expired = [
             transaction
-            for transaction in held.transactions.values()
-            if not held.loading
-            and transaction.state in AT_REST
+            for transaction in state_partition.transactions.values()
+            if not state_partition.loading
+            and transaction.state in IDLE
             and transaction.pending is None
             and transaction.last_update_ms <= before_ms
         ]
-        for few in _batches(expired):
-            core.bury(index, few)
+        for batch in _batches(expired):
+            core.remove_expired(index, batch)
 
 
 def _batches(transactions: Iterable[Transaction]) -> Iterator[list[Transaction]]:

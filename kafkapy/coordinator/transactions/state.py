@@ -62,17 +62,17 @@ PREPARE_EPOCH_FENCE: Final = TransactionState.PREPARE_EPOCH_FENCE
 
 PREPARED: Final = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
 COMPLETE: Final = frozenset({COMPLETE_COMMIT, COMPLETE_ABORT})
-AT_REST: Final = COMPLETE | {EMPTY}
+IDLE: Final = COMPLETE | {EMPTY}
 """No transaction: the producer may begin one, be replaced, or expire."""
 
-PREVIOUS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
-    EMPTY: AT_REST,
-    ONGOING: AT_REST | {ONGOING},
+VALID_PREVIOUS_STATES: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
+    EMPTY: IDLE,
+    ONGOING: IDLE | {ONGOING},
     PREPARE_COMMIT: frozenset({ONGOING}),
-    PREPARE_ABORT: AT_REST | {ONGOING, PREPARE_EPOCH_FENCE},
+    PREPARE_ABORT: IDLE | {ONGOING, PREPARE_EPOCH_FENCE},
     COMPLETE_COMMIT: frozenset({PREPARE_COMMIT}),
     COMPLETE_ABORT: frozenset({PREPARE_ABORT}),
-    DEAD: AT_REST,
+    DEAD: IDLE,
     PREPARE_EPOCH_FENCE: frozenset({ONGOING}),
 }
 """The states from which each state may be reached. With version 2 a producer may abort a
@@ -151,7 +151,7 @@ class Transaction:
             return producer == (self.last_producer_id, LAST_EPOCH - 1)
         return producer == (self.producer_id, self.producer_epoch - 1)
 
-    def is_to_be(self, producer: Producer) -> bool:
+    def is_next_producer(self, producer: Producer) -> bool:
         """Whether the completion of the decided transaction assigns this producer id and epoch."""
         return self.state in PREPARED and producer == (self.next_producer_id, 0)
 
@@ -205,7 +205,7 @@ class Transaction:
         self, added: Collection[TopicPartition], time_ms: int, client_version: int = 0
     ) -> Transition:
         """Add partitions to the transaction."""
-        start_ms = time_ms if self.state in AT_REST else self.start_ms
+        start_ms = time_ms if self.state in IDLE else self.start_ms
         partitions = self.partitions | set(added)
         return self._to(
             ONGOING, time_ms, partitions=partitions, start_ms=start_ms,
@@ -228,7 +228,7 @@ class Transaction:
             time_ms,
             epoch=min(self.producer_epoch + 1, LAST_EPOCH),
             last_epoch=self.producer_epoch,
-            start_ms=time_ms if self.state in AT_REST else self.start_ms,
+            start_ms=time_ms if self.state in IDLE else self.start_ms,
             client_version=EPOCH_BUMP_VERSION,
             next_producer_id=next_producer_id,
         )
@@ -243,7 +243,7 @@ class Transaction:
             state, time_ms, partitions=(), producer_id=self.next_producer_id, epoch=0
         )  # fmt: skip
 
-    def prepare_death(self) -> Transition:
+    def prepare_dead(self) -> Transition:
         """Remove an expired id."""
         return self._to(DEAD, self.last_update_ms, partitions=())
 
@@ -279,7 +279,7 @@ class Transaction:
         next_producer_id: int = NO_PRODUCER_ID,
     ) -> Transition:
         assert self.pending is None, f"{self.transactional_id}: {self.pending!r} is under way"
-        assert self.state in PREVIOUS[state], (
+        assert self.state in VALID_PREVIOUS_STATES[state], (
             f"{self.transactional_id}: {self.state!r} to {state!r}"
         )
         self.pending = state

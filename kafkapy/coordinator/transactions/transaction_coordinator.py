@@ -3,7 +3,7 @@
 Every call returns `TransactionEffects`: replies (token, result), batches to append to
 `__transaction_state`, decisions whose markers must be written, and requests that need an unused
 producer id. Each token gets one reply, in the effects of this call or of a later one. The
-caller (the shell)
+caller (`TransactionService`)
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
     2. sends markers to the partitions' leaders, and reports with `markers_written`;
     3. repeats a request that needs a producer id, with one (`repeat_with_producer_id`);
@@ -111,9 +111,9 @@ class TransactionCoordinator:
         listing.list_transactions(self._core, token, request)
         return self._core.take()
 
-    def forget_token(self, token: Token) -> None:
+    def drop_token(self, token: Token) -> None:
         """Drop the token of a closed connection. Its request continues."""
-        self._core.outbox.forget(token)
+        self._core.outbox.drop_token(token)
 
     # The log, the markers and the clock.
 
@@ -130,19 +130,19 @@ class TransactionCoordinator:
         """Report outcomes of some of a decision's markers. NONE is also the outcome for a deleted
         partition. Markers with any other error, except the final ones in `markers`, are sent again.
         """
-        markers.written(self._core, now_ms, decision, errors)
+        markers.handle_outcomes(self._core, now_ms, decision, errors)
         return self._core.take()
 
     def next_deadline_ms(self) -> int | None:
         """The time at which `on_time` is due. Any call may change it."""
-        later = self._core.later
-        return later[0][0] if later else None
+        delayed_actions = self._core.delayed_actions
+        return delayed_actions[0][0] if delayed_actions else None
 
     def on_time(self, now_ms: int) -> TransactionEffects:
         """Call all functions that are due."""
-        later = self._core.later
-        while later and later[0][0] <= now_ms:
-            _, action = later.popleft()
+        delayed_actions = self._core.delayed_actions
+        while delayed_actions and delayed_actions[0][0] <= now_ms:
+            _, action = delayed_actions.popleft()
             action(now_ms)
         return self._core.take()
 
@@ -210,12 +210,12 @@ class TransactionCoordinator:
 
     def ids_by_state(self) -> Counter[TransactionState]:
         """Numbers of loaded transactional ids by state."""
-        return Counter(transaction.state for transaction in self._core.loaded())
+        return Counter(transaction.state for transaction in self._core.loaded_transactions())
 
     def num_leaderless(self) -> int:
         """The number of decided transactions that wait for the leader of a partition."""
-        return sum(bool(unmarked.leaderless) for unmarked in self._core.unmarked.values())
+        return sum(bool(pending.leaderless) for pending in self._core.pending_completions.values())
 
     def num_append_retries(self) -> int:
         """The number of completions whose append failed and was not repeated yet."""
-        return sum(unmarked.append_failed for unmarked in self._core.unmarked.values())
+        return sum(pending.append_failed for pending in self._core.pending_completions.values())

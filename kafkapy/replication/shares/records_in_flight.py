@@ -53,11 +53,11 @@ class Delivery(NamedTuple):
     lock_deadline_ms: int = 0
 
 
-class Pending(NamedTuple):
+class PendingChange(NamedTuple):
     """A change that is being stored: its number, and the delivery to restore if that fails."""
 
     number: int
-    before: Delivery
+    previous: Delivery
 
 
 class Run:
@@ -69,7 +69,7 @@ class Run:
         self.first = first
         self.last = last
         self.delivery = delivery
-        self.pending: Pending | None = None
+        self.pending: PendingChange | None = None
 
     @property
     def state(self) -> DeliveryState:
@@ -117,7 +117,7 @@ class RecordsInFlight:
                 return
             yield run
 
-    def cut(self, first: int, last: int) -> list[Run]:
+    def split_range(self, first: int, last: int) -> list[Run]:
         """The runs in a range. Runs that extend beyond it are split."""
         self._split(first)
         self._split(last + 1)

@@ -2,8 +2,9 @@
 acknowledgement.
 
 Calls take the time and return `Change`s for the share coordinator; the caller reports each with
-`stored` or `not_stored`. Until then its records are neither delivered nor acknowledged again. The
-expiry of a lock applies at once, stored or not. Kafka: `kafka.server.share.SharePartition`.
+`complete_change` or `roll_back_change`. Until then its records are neither delivered nor
+acknowledged again. The expiry of a lock applies at once, stored or not. Kafka:
+`kafka.server.share.SharePartition`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.common.share_state import DeliveryState, StateBatch, merged
+from kafkapy.common.share_state import DeliveryState, StateBatch, combine_batches
 from kafkapy.replication.shares.records_in_flight import (
     TRANSITIONS,
     AckType,
     Delivery,
-    Pending,
+    PendingChange,
     RecordsInFlight,
     Run,
 )
@@ -45,7 +46,7 @@ class RecordBatch(NamedTuple):
     last: int
 
 
-class Acquired(NamedTuple):
+class AcquiredRecords(NamedTuple):
     """Records that a member acquired, with their delivery count."""
 
     first: int
@@ -89,7 +90,7 @@ class SharePartition:
         self.state_epoch = 0
         self.start_offset = 0
         self._records = RecordsInFlight()
-        self._has_earlier = False
+        self._may_acquire_earlier = False
         """Whether records before the end may be available: released ones, or gaps."""
         self._last_number = 0
         self._lock_deadlines: list[int] = []
@@ -100,7 +101,7 @@ class SharePartition:
         for batch in sorted(batches):
             delivery = Delivery(batch.state, batch.delivery_count)
             self._records.add(batch.first, batch.last, delivery)
-            self._has_earlier = True
+            self._may_acquire_earlier = True
         self._move_start()
 
     # Offsets.
@@ -115,13 +116,13 @@ class SharePartition:
     def next_fetch_offset(self) -> int:
         """The first offset that may be acquired."""
         end = self.end_offset
-        if self._has_earlier:
+        if self._may_acquire_earlier:
             offset = self.start_offset
             for run in self._records.overlapping(offset, end):
                 if run.first > offset or run.is_available:
                     return offset
                 offset = run.last + 1
-            self._has_earlier = False
+            self._may_acquire_earlier = False
         return end
 
     @property
@@ -146,18 +147,18 @@ class SharePartition:
         """Drop records before the start of the log. Acquired ones stay until acknowledged."""
         if log_start_offset <= self.start_offset:
             return
-        for run in self._records.cut(self.start_offset, log_start_offset - 1):
+        for run in self._records.split_range(self.start_offset, log_start_offset - 1):
             if run.is_available:
                 run.delivery = run.delivery._replace(state=_ARCHIVED)
         self.start_offset = log_start_offset
-        self._has_earlier = True
+        self._may_acquire_earlier = True
         if all(not run.is_locked for run in self._records.overlapping(0, log_start_offset - 1)):
             self._records.remove_before(log_start_offset)
         self._move_start()
 
     # Acquisition.
 
-    def free_count(self, batches: Iterable[RecordBatch]) -> int:
+    def available_count(self, batches: Iterable[RecordBatch]) -> int:
         """The number of offsets of these batches that a member could acquire."""
         count = 0
         for batch in batches:
@@ -178,7 +179,7 @@ class SharePartition:
         *,
         is_limit_strict: bool = False,
         aborted: Sequence[RecordBatch] = (),
-    ) -> list[Acquired]:
+    ) -> list[AcquiredRecords]:
         """Acquire for a member the available records of `batches`, which a read of the log at
         `fetch_offset` found. Acquires whole batches, unless the limit is strict. Archives batches
         of `aborted` transactions, and offsets between batches, which compaction has removed."""
@@ -187,27 +188,27 @@ class SharePartition:
         for batch in aborted:
             self._archive_new(batch)
         offset, end = max(fetch_offset, self.start_offset), self.end_offset
-        room = self.limits.record_locks_max - (end - self.start_offset)
-        left = max_records
+        capacity = self.limits.record_locks_max - (end - self.start_offset)
+        remaining = max_records
         found: list[Run] = []
         for batch in batches:
-            if left <= 0 or (batch.first >= end and room <= 0):
+            if remaining <= 0 or (batch.first >= end and capacity <= 0):
                 break
             if batch.first > offset:
                 self._archive_new(RecordBatch(offset, batch.first - 1))
             first = max(batch.first, self.start_offset)
-            limit = left if is_limit_strict else None
+            limit = remaining if is_limit_strict else None
             # The end is inside a batch if the acquisition of the rest was not stored.
-            last = batch.last if room > 0 else min(batch.last, end - 1)
+            last = batch.last if capacity > 0 else min(batch.last, end - 1)
             taken = self._acquire_batch(now_ms, member_id, first, last, limit)
             offset = batch.last + 1
             found += taken
-            left -= sum(run.last - run.first + 1 for run in taken)
-            room -= sum(run.last - run.first + 1 for run in taken if run.first >= end)
+            remaining -= sum(run.last - run.first + 1 for run in taken)
+            capacity -= sum(run.last - run.first + 1 for run in taken if run.first >= end)
         self._move_start()
         if found:
-            self._note_lock(now_ms + self.limits.lock_duration_ms)
-        return _acquired(found, batch_size)
+            self._add_lock_deadline(now_ms + self.limits.lock_duration_ms)
+        return _join_runs(found, batch_size)
 
     def _acquire_batch(
         self, now_ms: int, member_id: str, first: int, last: int, limit: int | None
@@ -216,14 +217,14 @@ class SharePartition:
         for gap in records.gaps(first, last):
             records.add(*gap, Delivery(_AVAILABLE, 0))
         taken = []
-        for run in records.cut(first, last):
+        for run in records.split_range(first, last):
             if not run.is_available:
                 continue
             if limit is not None and run.last - run.first >= limit:
                 if limit:
-                    run = records.cut(run.first, run.first + limit - 1)[0]
+                    run = records.split_range(run.first, run.first + limit - 1)[0]
                     taken.append(self._lock(now_ms, member_id, run))
-                self._has_earlier = True
+                self._may_acquire_earlier = True
                 break
             taken.append(self._lock(now_ms, member_id, run))
             limit = None if limit is None else limit - (run.last - run.first + 1)
@@ -240,7 +241,7 @@ class SharePartition:
         first = max(batch.first, self.start_offset)
         for gap in self._records.gaps(first, batch.last):
             self._records.add(*gap, _ARCHIVED_GAP)
-        for run in self._records.cut(first, batch.last):
+        for run in self._records.split_range(first, batch.last):
             if run.is_available:
                 run.delivery = run.delivery._replace(state=_ARCHIVED)
 
@@ -255,12 +256,12 @@ class SharePartition:
             ApiError: INVALID_RECORD_STATE, for records that the member has not acquired;
                 INVALID_REQUEST, for records that no member has acquired yet.
         """
-        change = self._begin()
+        change = self._begin_change()
         renewed: list[tuple[Run, Delivery]] = []
         try:
             for batch in batches:
                 if batch.last >= self.start_offset:
-                    self._check_known(batch)
+                    self._check_in_flight(batch)
                 elif batch.last < self._records.start:
                     continue
                 for first, last, kind in batch.ranges(self._records.start):
@@ -268,11 +269,11 @@ class SharePartition:
         except ApiError:
             for run, before in renewed:
                 run.delivery = before
-            self.not_stored(change)
+            self.roll_back_change(change)
             raise
-        return self._finish(change)
+        return self._finish_change(change)
 
-    def _check_known(self, batch: Acknowledgement) -> None:
+    def _check_in_flight(self, batch: Acknowledgement) -> None:
         """Require that all records of a batch from the start offset on are in flight. An earlier
         leader may have delivered others, because acquisitions are not stored. The errors are those
         of Kafka's `fetchSubMapForAcknowledgementBatch`.
@@ -304,7 +305,7 @@ class SharePartition:
     ) -> None:
         if kind is AckType.RENEW and not self.limits.may_renew:
             raise _invalid("Renewing acquisition locks is not enabled for the group.")
-        for run in self._records.cut(first, last):
+        for run in self._records.split_range(first, last):
             if run.last < self.start_offset and not run.is_locked:
                 continue
             if run.pending is not None or not run.is_locked:
@@ -315,21 +316,23 @@ class SharePartition:
                 renewed.append((run, run.delivery))
                 deadline_ms = now_ms + self.limits.lock_duration_ms
                 run.delivery = run.delivery._replace(lock_deadline_ms=deadline_ms)
-                self._note_lock(deadline_ms)
+                self._add_lock_deadline(deadline_ms)
             else:
-                self._end_lock(run, self._after(run, TRANSITIONS[kind]), change, is_pending=True)
+                self._end_lock(
+                    run, self._delivery_after_lock(run, TRANSITIONS[kind]), change, is_pending=True
+                )
 
     def release(self, member_id: str) -> Change | None:
         """Release all records that a member has acquired, because its session has ended. That
         delivery does not count, because the member may not have seen the records."""
-        change = self._begin()
+        change = self._begin_change()
         for run in self._records.runs:
             if run.is_locked and run.delivery.member_id == member_id:
                 is_kept = run.last >= self.start_offset
                 state = _AVAILABLE if is_kept else _ARCHIVED
                 count = run.delivery.delivery_count - is_kept
                 self._end_lock(run, Delivery(state, count), change, is_pending=True)
-        return self._finish(change)
+        return self._finish_change(change)
 
     # Locks.
 
@@ -341,26 +344,28 @@ class SharePartition:
         """Release the records that were not acknowledged in time."""
         while self._lock_deadlines and self._lock_deadlines[0] <= now_ms:
             heapq.heappop(self._lock_deadlines)
-        change = self._begin()
+        change = self._begin_change()
         for run in self._records.runs:
             if run.is_locked and run.delivery.lock_deadline_ms <= now_ms:
-                self._end_lock(run, self._after(run, _AVAILABLE), change, is_pending=False)
-        finished = self._finish(change)
-        self._has_earlier = True
+                self._end_lock(
+                    run, self._delivery_after_lock(run, _AVAILABLE), change, is_pending=False
+                )
+        finished = self._finish_change(change)
+        self._may_acquire_earlier = True
         self._move_start()
         return finished
 
-    def _note_lock(self, deadline_ms: int) -> None:
+    def _add_lock_deadline(self, deadline_ms: int) -> None:
         if deadline_ms not in self._lock_deadlines[-1:]:
             heapq.heappush(self._lock_deadlines, deadline_ms)
 
     # Changes.
 
-    def _begin(self) -> Change:
+    def _begin_change(self) -> Change:
         self._last_number += 1
         return Change(self._last_number)
 
-    def _after(self, run: Run, state: DeliveryState) -> Delivery:
+    def _delivery_after_lock(self, run: Run, state: DeliveryState) -> Delivery:
         """The delivery of a run after its lock. Undeliverable records are archived."""
         count = run.delivery.delivery_count
         is_last = count >= self.limits.delivery_count_limit
@@ -370,32 +375,32 @@ class SharePartition:
 
     def _end_lock(self, run: Run, after: Delivery, change: Change, *, is_pending: bool) -> None:
         if is_pending:
-            run.pending = Pending(change.number, run.delivery)
+            run.pending = PendingChange(change.number, run.delivery)
         run.delivery = after
         change.batches.append(run.batch)
 
-    def _finish(self, change: Change) -> Change | None:
-        change.batches = merged((), change.batches, self.start_offset)
+    def _finish_change(self, change: Change) -> Change | None:
+        change.batches = combine_batches((), change.batches, self.start_offset)
         if not change.batches:
-            self.stored(change)  # nothing to store
+            self.complete_change(change)  # nothing to store
             return None
         return change
 
-    def stored(self, change: Change) -> None:
+    def complete_change(self, change: Change) -> None:
         """Complete a change that is in the share coordinator's log."""
-        for run in self._changed(change):
+        for run in self._runs_of(change):
             run.pending = None
-        self._has_earlier = True
+        self._may_acquire_earlier = True
         self._move_start()
 
-    def not_stored(self, change: Change) -> None:
+    def roll_back_change(self, change: Change) -> None:
         """Undo a change that could not be stored: its records are acquired as before."""
-        for run in self._changed(change):
+        for run in self._runs_of(change):
             assert run.pending is not None, "this run is not of the change"
-            run.delivery, run.pending = run.pending.before, None
-            self._note_lock(run.delivery.lock_deadline_ms)
+            run.delivery, run.pending = run.pending.previous, None
+            self._add_lock_deadline(run.delivery.lock_deadline_ms)
 
-    def _changed(self, change: Change) -> list[Run]:
+    def _runs_of(self, change: Change) -> list[Run]:
         return [
             run
             for run in self._records.runs
@@ -415,9 +420,9 @@ class SharePartition:
             del runs[0]
 
 
-def _acquired(runs: list[Run], batch_size: int) -> list[Acquired]:
+def _join_runs(runs: list[Run], batch_size: int) -> list[AcquiredRecords]:
     """Join adjacent runs with the same delivery count, up to the batch size."""
-    found: list[Acquired] = []
+    found: list[AcquiredRecords] = []
     for run in runs:
         count = run.delivery.delivery_count
         if found:
@@ -426,7 +431,7 @@ def _acquired(runs: list[Run], batch_size: int) -> list[Acquired]:
             if joins and run.last - last.first < batch_size:
                 found[-1] = last._replace(last=run.last)
                 continue
-        found.append(Acquired(run.first, run.last, count))
+        found.append(AcquiredRecords(run.first, run.last, count))
     return found
 
 

@@ -17,7 +17,7 @@ FINAL_EPOCH: Final = -1
 _EPOCH_MAX: Final = 2**31 - 1
 PARTITIONS_MAX: Final = 1_000_000
 """The limit for all sessions together: 210 MB. Kafka limits their number only."""
-FEW: Final = 256
+SMALL_SESSION_MAX: Final = 256
 """The number of partitions that any session may have, regardless of `PARTITIONS_MAX`."""
 
 
@@ -94,15 +94,15 @@ class ShareSessions:
             session = self.use(key, epoch)
         added = dict.fromkeys(each for each in wanted if each not in session.partitions)
         size = len(session.partitions) + len(added)
-        if added and size > FEW:
-            self._check_room(key, size)
+        if added and size > SMALL_SESSION_MAX:
+            self._check_limit(key, size)
         self._sessions[key] = session
         session.partitions.update(added)
         for partition in forgotten:
             session.partitions.pop(partition, None)
         return session
 
-    def _check_room(self, key: SessionKey, size: int) -> None:
+    def _check_limit(self, key: SessionKey, size: int) -> None:
         others = (len(each.partitions) for each in self._sessions.values() if each.key != key)
         if sum(others) + size > PARTITIONS_MAX:
             raise ApiError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
@@ -123,7 +123,7 @@ class ShareSessions:
         session.epoch = 1 if epoch == _EPOCH_MAX else epoch + 1
         return session
 
-    def of(self, connection: object) -> list[ShareSession]:
+    def sessions_of(self, connection: object) -> list[ShareSession]:
         """The sessions that a connection has opened."""
         return [each for each in self._sessions.values() if each.connection is connection]
 

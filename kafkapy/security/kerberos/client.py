@@ -15,10 +15,10 @@ def gssapi_conversation(begin: Callable[[], GssContext]) -> Conversation:
     """
     try:
         context = begin()
-        heard = yield context.step(b"")
+        challenge = yield context.step(b"")
         while not context.is_established:
-            heard = yield context.step(heard)
-        check_offer(context.unwrap(heard))
+            challenge = yield context.step(challenge)
+        check_offer(context.unwrap(challenge))
         yield context.wrap(CHOICE)
     except GssFailed as failed:
         raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, str(failed)) from failed

@@ -17,7 +17,7 @@ from kafkapy.security.kerberos.gss_context import GssContext, GssFailed
 from kafkapy.security.kerberos.login import KerberosLogin
 
 # One thread at a time obtains tickets into memory.
-_ASKING: Final = threading.Lock()
+_TICKET_LOCK: Final = threading.Lock()
 
 
 def check_library(key: str) -> None:
@@ -49,7 +49,7 @@ class Acceptor:
         """Raises GssFailed: the keytab has no such key."""
         import gssapi
 
-        with _told(f"No key of {login.principal} in {_keytab(login)}"):
+        with _convert_errors(f"No key of {login.principal} in {_keytab(login)}"):
             self._credentials = gssapi.Credentials(
                 name=gssapi.Name(login.principal, gssapi.NameType.kerberos_principal),
                 mechs=[gssapi.MechType.kerberos],
@@ -80,11 +80,11 @@ class Initiator:
         """
         import gssapi
 
-        with _ASKING:
+        with _TICKET_LOCK:
             credentials = self._credentials()
         flags = gssapi.RequirementFlag
         service = f"{self._login.service}@{host}"
-        with _told(f"No Kerberos name of {service}"):
+        with _convert_errors(f"No Kerberos name of {service}"):
             context = gssapi.SecurityContext(
                 name=gssapi.Name(service, gssapi.NameType.hostbased_service),
                 creds=credentials,
@@ -92,11 +92,11 @@ class Initiator:
                 flags=flags.mutual_authentication | flags.integrity,
                 usage="initiate",
             )
-        return _Initiating(context, f"No Kerberos ticket for {self._login.service}/{host}")
+        return _InitiatorContext(context, f"No Kerberos ticket for {self._login.service}/{host}")
 
     def check(self) -> None:
         """Get the first ticket, which all logins need. Raises GssFailed."""
-        with _ASKING:
+        with _TICKET_LOCK:
             self._credentials()
 
     def _credentials(self) -> Any:
@@ -104,7 +104,7 @@ class Initiator:
         if login.ticket_cache is not None:
             cache = login.ticket_cache
             try:
-                return self._acquired(
+                return self._acquire(
                     {"ccache": cache} if cache else None,
                     f"the ticket cache{f' {cache}' if cache else ''}, which kinit fills",
                 )
@@ -115,17 +115,19 @@ class Initiator:
         if login.keytab:
             store["client_keytab"] = login.keytab
         try:
-            return self._acquired(store, _keytab(login))
+            return self._acquire(store, _keytab(login))
         except GssFailed:
             Acceptor(login)  # has a better message if the keytab is missing or has no key
             raise
 
-    def _acquired(self, store: dict[str, str] | None, where: str) -> Any:
+    def _acquire(self, store: dict[str, str] | None, source: str) -> Any:
         import gssapi
 
-        who = self._login.principal
-        with _told(f"No Kerberos login{f' of {who}' if who else ''} by {where}"):
-            name = gssapi.Name(who, gssapi.NameType.kerberos_principal) if who else None
+        principal = self._login.principal
+        with _convert_errors(
+            f"No Kerberos login{f' of {principal}' if principal else ''} by {source}"
+        ):
+            name = gssapi.Name(principal, gssapi.NameType.kerberos_principal) if principal else None
             return gssapi.Credentials(
                 name=name, mechs=[gssapi.MechType.kerberos], usage="initiate", store=store
             )
@@ -134,11 +136,11 @@ class Initiator:
 class _Context:
     """A GssContext with the library's security context."""
 
-    def __init__(self, context: Any, what: str = "Kerberos") -> None:
+    def __init__(self, context: Any, problem: str = "Kerberos") -> None:
         # By default, if a failed step has a token for the peer, the next call raises the error.
         context.__DEFER_STEP_ERRORS__ = False
         self._context = context
-        self._what = what
+        self._problem = problem
 
     @property
     def is_established(self) -> bool:
@@ -146,30 +148,30 @@ class _Context:
 
     @property
     def initiator(self) -> str:
-        with _told(self._what):
+        with _convert_errors(self._problem):
             return str(self._context.initiator_name)
 
     def step(self, token: bytes) -> bytes:
-        with _told(self._what):
+        with _convert_errors(self._problem):
             answer: bytes | None = self._context.step(token or None)
             return answer or b""
 
     def wrap(self, message: bytes) -> bytes:
-        with _told(self._what):
+        with _convert_errors(self._problem):
             return bytes(self._context.wrap(message, False).message)
 
     def unwrap(self, token: bytes) -> bytes:
-        with _told(self._what):
+        with _convert_errors(self._problem):
             return bytes(self._context.unwrap(token).message)
 
 
-class _Initiating(_Context):
+class _InitiatorContext(_Context):
     """The context of a client."""
 
     def step(self, token: bytes) -> bytes:
         if token:
             return super().step(token)
-        with _ASKING:  # the first step obtains a ticket for the service
+        with _TICKET_LOCK:  # the first step obtains a ticket for the service
             return super().step(token)
 
 
@@ -178,14 +180,14 @@ def _keytab(login: KerberosLogin) -> str:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def _convert_errors(problem: str) -> Iterator[None]:
     """Convert the library's errors to GssFailed, with one line of text."""
     import gssapi
 
     try:
         yield
     except gssapi.exceptions.GSSError as error:
-        raise GssFailed(f"{what}: {_reason(error)}") from None
+        raise GssFailed(f"{problem}: {_reason(error)}") from None
 
 
 def _reason(error: Any) -> str:

@@ -14,7 +14,9 @@ from kafkapy.security.sasl.jaas import jaas_options
 MODULE: Final = "com.sun.security.auth.module.Krb5LoginModule"
 SERVICE_NAME: Final = "sasl.kerberos.service.name"
 _JAAS: Final = "sasl.jaas.config"
-_WAYS: Final = 'useKeyTab=true keyTab="/path" principal="name@REALM", or useTicketCache=true'
+_CREDENTIAL_OPTIONS: Final = (
+    'useKeyTab=true keyTab="/path" principal="name@REALM", or useTicketCache=true'
+)
 
 
 class KerberosLogin(NamedTuple):
@@ -35,7 +37,7 @@ def kerberos_login(properties: PrefixedProperties) -> KerberosLogin:
     Raises:
         ConfigError: names the property and what is expected.
     """
-    key = properties.wanted_key(_JAAS)
+    key = properties.key_to_set(_JAAS)
     line = properties.text(_JAAS)
     if "Krb5LoginModule" not in line:
         raise ConfigError(
@@ -43,9 +45,9 @@ def kerberos_login(properties: PrefixedProperties) -> KerberosLogin:
             ' useKeyTab=true storeKey=true keyTab="/etc/alice.keytab" principal="alice@REALM";'
         )
     options = jaas_options(line)
-    keytab, cache = _used(options, "keyTab"), _used(options, "ticketCache")
+    keytab, cache = _path_if_used(options, "keyTab"), _path_if_used(options, "ticketCache")
     if keytab is None and cache is None:
-        raise ConfigError(f"{key} must have {_WAYS}: nobody is asked for a password")
+        raise ConfigError(f"{key} must have {_CREDENTIAL_OPTIONS}: nobody is asked for a password")
     principal = options.get("principal", "").strip()
     if keytab is not None and not principal:
         raise ConfigError(f"{key} must name the principal whose key is in the keytab")
@@ -63,7 +65,7 @@ def keytab_login(properties: PrefixedProperties) -> KerberosLogin:
     return login
 
 
-def _used(options: Mapping[str, str], name: str) -> str | None:
+def _path_if_used(options: Mapping[str, str], name: str) -> str | None:
     """The path of a keytab or ticket cache, if it is used."""
     if options.get(f"use{name[0].upper()}{name[1:]}", "").lower() != "true":
         return None

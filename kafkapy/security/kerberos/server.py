@@ -29,7 +29,7 @@ class GssState(Enum):
 class GssEvent(Enum):
     """Events: the result of a token."""
 
-    GOES_ON = auto()
+    CONTINUE_NEEDED = auto()
     ESTABLISHED_WITH_TOKEN = auto()
     ESTABLISHED = auto()
     OFFERED = auto()
@@ -37,7 +37,7 @@ class GssEvent(Enum):
 
 
 TRANSITIONS: Final[dict[tuple[GssState, GssEvent], GssState]] = {
-    (GssState.CONTEXT, GssEvent.GOES_ON): GssState.CONTEXT,
+    (GssState.CONTEXT, GssEvent.CONTINUE_NEEDED): GssState.CONTEXT,
     (GssState.CONTEXT, GssEvent.ESTABLISHED_WITH_TOKEN): GssState.READY,
     (GssState.CONTEXT, GssEvent.ESTABLISHED): GssState.CHOICE,
     (GssState.READY, GssEvent.OFFERED): GssState.CHOICE,
@@ -71,7 +71,7 @@ class GssapiServer:
     def _establish(self, token: bytes) -> tuple[GssEvent, bytes | None]:
         answer = self._context.step(token)
         if not self._context.is_established:
-            return GssEvent.GOES_ON, answer
+            return GssEvent.CONTINUE_NEEDED, answer
         if answer:
             return GssEvent.ESTABLISHED_WITH_TOKEN, answer
         return GssEvent.ESTABLISHED, self._context.wrap(OFFER)
@@ -86,7 +86,7 @@ class GssapiServer:
         self.username = self._name_of(self._context.initiator)
         return GssEvent.CHOSEN, None
 
-    def _over(self, token: bytes) -> tuple[GssEvent, bytes | None]:
+    def _refuse(self, token: bytes) -> tuple[GssEvent, bytes | None]:
         raise GssFailed("The login is over already")
 
 
@@ -95,5 +95,5 @@ _STEPS: Final[dict[GssState, _Step]] = {
     GssState.CONTEXT: GssapiServer._establish,
     GssState.READY: GssapiServer._offer,
     GssState.CHOICE: GssapiServer._choose,
-    GssState.COMPLETE: GssapiServer._over,
+    GssState.COMPLETE: GssapiServer._refuse,
 }

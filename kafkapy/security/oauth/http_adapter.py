@@ -20,12 +20,12 @@ ANSWER_BYTES_MAX: Final = 1 << 20
 REDIRECTS_MAX: Final = 5
 TOTAL_LIMIT_S: Final = 60.0
 """The time limit for a whole response."""
-_PIECE_BYTES: Final = 1 << 16
-_TRY_AGAIN: Final = (408, 429)  # of 4xx; the others are faults of the request
-_NEVER: Final = (501, 505)
+_CHUNK_BYTES: Final = 1 << 16
+_RETRIABLE_4XX: Final = (408, 429)  # of 4xx; the others are faults of the request
+_FINAL_5XX: Final = (501, 505)
 
 
-class _CarefulRedirects(urllib.request.HTTPRedirectHandler):
+class _SafeRedirectHandler(urllib.request.HTTPRedirectHandler):
     """Does not follow redirects of a POST, whose credentials are for the configured URL, nor, as in
     Java, those to another scheme: a redirect from HTTPS to HTTP would lose its protection.
     """
@@ -53,22 +53,24 @@ def fetch(request: HttpRequest) -> bytes:
         FetchFailed: names the URL and the reason, never the credentials.
         ConfigError: a key or trust store in `tls` cannot be used.
     """
-    handlers: list[Any] = [urllib.request.ProxyHandler({}), _CarefulRedirects()]
+    handlers: list[Any] = [urllib.request.ProxyHandler({}), _SafeRedirectHandler()]
     if request.url.startswith("https:"):
         context = tls_stores.client_context(PrefixedProperties(dict(request.tls)))
         handlers.append(urllib.request.HTTPSHandler(context=context))
     opener = urllib.request.build_opener(*handlers)
-    asked = urllib.request.Request(request.url, request.body, dict(request.headers))
+    urllib_request = urllib.request.Request(request.url, request.body, dict(request.headers))
     timeout_s = max(request.connect_timeout_s, request.read_timeout_s)
     try:
-        with opener.open(asked, timeout=timeout_s) as answer:
-            data = _whole(answer, time.monotonic() + TOTAL_LIMIT_S)
+        with opener.open(urllib_request, timeout=timeout_s) as answer:
+            data = _read_body(answer, time.monotonic() + TOTAL_LIMIT_S)
     except urllib.error.HTTPError as error:
         with error:
-            final = (
-                400 <= error.code < 500 and error.code not in _TRY_AGAIN
-            ) or error.code in _NEVER
-            raise FetchFailed(f"{request.url}: HTTP {error.code} {error.reason}", final) from None
+            is_final = (
+                400 <= error.code < 500 and error.code not in _RETRIABLE_4XX
+            ) or error.code in _FINAL_5XX
+            raise FetchFailed(
+                f"{request.url}: HTTP {error.code} {error.reason}", is_final
+            ) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise FetchFailed(f"{request.url}: {reason}", request.url.startswith("file:")) from None
@@ -77,16 +79,16 @@ def fetch(request: HttpRequest) -> bytes:
     return data
 
 
-def _whole(answer: Any, deadline_s: float) -> bytes:
+def _read_body(answer: Any, deadline_s: float) -> bytes:
     """The body, or its beginning if it is too large. Raises OSError."""
     data = b""
     while len(data) <= ANSWER_BYTES_MAX:
-        piece: bytes = (
-            answer.read1(_PIECE_BYTES) if hasattr(answer, "read1") else answer.read(_PIECE_BYTES)
+        chunk: bytes = (
+            answer.read1(_CHUNK_BYTES) if hasattr(answer, "read1") else answer.read(_CHUNK_BYTES)
         )
-        if not piece:
+        if not chunk:
             return data
-        data += piece
+        data += chunk
         if time.monotonic() > deadline_s:
             raise TimeoutError(f"the answer is not complete after {TOTAL_LIMIT_S:.0f} s")
     return data

@@ -64,8 +64,8 @@ def key_for(header: Mapping[str, Any], keys: Sequence[Jwk]) -> Jwk:
     """The key for a token, by its header. Raises IllegalToken, UnknownKey."""
     algorithm, key_id = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str) or algorithm not in _KINDS:
-        named = str(algorithm)[:40]
-        raise IllegalToken(f"The algorithm {named} is not taken: signatures are asked for")
+        name = str(algorithm)[:40]
+        raise IllegalToken(f"The algorithm {name} is not taken: signatures are asked for")
     if key_id is not None and not isinstance(key_id, str):
         raise IllegalToken("The key ID is not text")
     kind, curves = _KINDS[algorithm]
@@ -75,19 +75,19 @@ def key_for(header: Mapping[str, Any], keys: Sequence[Jwk]) -> Jwk:
             and (key_id is None or key.get("kid") == key_id)
             and key.get("use", "sig") == "sig"
             and key.get("alg", algorithm) == algorithm
-            and _verifies(key)
+            and _may_verify(key)
             and (not curves or key.get("crv") in curves)
         ):
             return key
     raise UnknownKey(key_id)
 
 
-def _verifies(key: Jwk) -> bool:
+def _may_verify(key: Jwk) -> bool:
     operations = key.get("key_ops")
     return operations is None or (isinstance(operations, list) and "verify" in operations)
 
 
-def checked_payload(value: str, keys: Sequence[Jwk]) -> dict[str, Any]:
+def verified_claims(value: str, keys: Sequence[Jwk]) -> dict[str, Any]:
     """Check a token's signature with `keys`. Returns the claims. Raises IllegalToken."""
     from jwt import PyJWK, PyJWS
     from jwt.exceptions import PyJWTError
@@ -133,7 +133,7 @@ class SignedRules(NamedTuple):
 
     def token(self, value: str, claims: Mapping[str, Any], now_ms: int) -> BearerToken:
         """The token, if its claims are valid now. Raises IllegalToken."""
-        self._check_addressed(claims)
+        self._check_audience_and_issuer(claims)
         expires_s, issued_s = self._times(claims, now_ms // 1000)
         principal = text_of(claims, self.sub_claim).strip()
         return BearerToken(
@@ -156,23 +156,23 @@ class SignedRules(NamedTuple):
             raise IllegalToken("It expires before it begins")
         return expires_s, issued_s
 
-    def _check_addressed(self, claims: Mapping[str, Any]) -> None:
-        said = claims.get("aud")
-        audiences = [said] if isinstance(said, str) else said
+    def _check_audience_and_issuer(self, claims: Mapping[str, Any]) -> None:
+        claim = claims.get("aud")
+        audiences = [claim] if isinstance(claim, str) else claim
         if audiences is not None and not isinstance(audiences, list):
             raise IllegalToken("The 'aud' claim was not text or a list of it")
         if audiences is None and self.audiences:
             raise IllegalToken(f"It names no audience; expected is {_any_of(self.audiences)}")
         if audiences is not None and not any(item in self.audiences for item in audiences):
             expected = _any_of(self.audiences) if self.audiences else "none"
-            raise IllegalToken(f"It is for audience {str(said)[:100]}; expected is {expected}")
+            raise IllegalToken(f"It is for audience {str(claim)[:100]}; expected is {expected}")
         issuer = claims.get("iss")
         if self.issuer and issuer != self.issuer:
             raise IllegalToken(f"Its issuer is {str(issuer)[:100]}; expected is {self.issuer}")
 
     def _scope(self, claims: Mapping[str, Any]) -> frozenset[str]:
-        said = claims.get(self.scope_claim)
-        words = [said] if isinstance(said, str) else said if isinstance(said, list) else []
+        claim = claims.get(self.scope_claim)
+        words = [claim] if isinstance(claim, str) else claim if isinstance(claim, list) else []
         trimmed = [word.strip() for word in words if isinstance(word, str)]
         if len(trimmed) != len(words) or not all(trimmed) or len(set(trimmed)) != len(trimmed):
             raise IllegalToken(f"The '{self.scope_claim}' claim has what is no scope, or one twice")
@@ -190,19 +190,19 @@ class SignedValidator:
         self,
         rules: SignedRules,
         keys: Callable[[], Sequence[Jwk]],
-        unknown: Callable[[str], None],
+        on_unknown_key: Callable[[str], None],
     ) -> None:
-        """`unknown` is called with a key ID that is not in `keys`."""
+        """`on_unknown_key` is called with a key ID that is not in `keys`."""
         self._rules = rules
         self._keys = keys
-        self._unknown = unknown
+        self._on_unknown_key = on_unknown_key
 
     def validate(self, value: str, now_ms: int) -> BearerToken:
         """The token, if it is valid now. Raises IllegalToken."""
         try:
-            claims = checked_payload(value, self._keys())
+            claims = verified_claims(value, self._keys())
         except UnknownKey as error:
             if error.key_id:
-                self._unknown(error.key_id)
+                self._on_unknown_key(error.key_id)
             raise
         return self._rules.token(value, claims, now_ms)

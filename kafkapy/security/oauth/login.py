@@ -34,10 +34,10 @@ MODULE: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 TOKEN_URL: Final = "sasl.oauthbearer.token.endpoint.url"
 HANDLER: Final = "sasl.login.callback.handler.class"
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
-_FETCHING: Final = tuple(
+_ENDPOINT_HANDLERS: Final = tuple(
     f"{_PACKAGE}.{part}OAuthBearerLoginCallbackHandler" for part in ("", "secured.")
 )
-_MAKING: Final = (
+_UNSECURED_HANDLERS: Final = (
     f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
     f"{_PACKAGE}.OAuthBearerUnsecuredLoginCallbackHandler",
 )
@@ -64,7 +64,7 @@ class LoginSettings(NamedTuple):
     window: RefreshWindow = RefreshWindow()
 
     @property
-    def names_a_client(self) -> bool:
+    def has_client_login(self) -> bool:
         """Whether the settings contain a client's login. A broker's settings may be only for the
         logins of its clients.
         """
@@ -86,12 +86,13 @@ def login_settings(properties: PrefixedProperties) -> LoginSettings:
         )
     options = tuple(sorted(jaas_options(line).items()))
     handler = properties.text(HANDLER).strip()
-    if handler and handler not in (*_FETCHING, *_MAKING):
+    if handler and handler not in (*_ENDPOINT_HANDLERS, *_UNSECURED_HANDLERS):
         raise ConfigError(
-            f"{properties.key(HANDLER)}={handler}: allowed are {', '.join((*_FETCHING, *_MAKING))}"
+            f"{properties.key(HANDLER)}={handler}: allowed are"
+            f" {', '.join((*_ENDPOINT_HANDLERS, *_UNSECURED_HANDLERS))}"
         )
     url = ""
-    if handler in _FETCHING:
+    if handler in _ENDPOINT_HANDLERS:
         url = endpoint_url(properties, TOKEN_URL)
     return LoginSettings(
         key,
@@ -110,30 +111,30 @@ def login_settings(properties: PrefixedProperties) -> LoginSettings:
 def _window(properties: PrefixedProperties) -> RefreshWindow:
     name = "sasl.login.refresh"
     return RefreshWindow(
-        _part(properties, f"{name}.window.factor", 0.5, 1.0, 0.8),
-        _part(properties, f"{name}.window.jitter", 0.0, 0.25, 0.05),
+        _fraction(properties, f"{name}.window.factor", 0.5, 1.0, 0.8),
+        _fraction(properties, f"{name}.window.jitter", 0.0, 0.25, 0.05),
         properties.number(f"{name}.min.period.seconds", 60),
         properties.number(f"{name}.buffer.seconds", 300),
     )
 
 
-def _part(
-    properties: PrefixedProperties, name: str, lowest: float, highest: float, default: float
+def _fraction(
+    properties: PrefixedProperties, name: str, minimum: float, maximum: float, default: float
 ) -> float:
     text = properties.text(name).strip()
     try:
         value = float(text) if text else default
     except ValueError:
         value = -1.0
-    if not lowest <= value <= highest:
-        raise ConfigError(f"{properties.key(name)}={text}: allowed is {lowest} to {highest}")
+    if not minimum <= value <= maximum:
+        raise ConfigError(f"{properties.key(name)}={text}: allowed is {minimum} to {maximum}")
     return value
 
 
 # tokens that are created here
 
 
-def made_token(settings: LoginSettings, now_ms: int) -> BearerToken:
+def unsecured_login_token(settings: LoginSettings, now_ms: int) -> BearerToken:
     """Create an unsecured token with the claims of the JAAS line. Raises ConfigError."""
     options, key = dict(settings.options), settings.key
     lifetime = options.get(f"{_UNSECURED}LifetimeSeconds") or str(_LIFETIME_S)
@@ -213,7 +214,7 @@ def fetched_token(settings: LoginSettings, data: bytes) -> BearerToken:
     Raises ConfigError: the token is missing or malformed.
     """
     where = f"{TOKEN_URL}={settings.url}"
-    text = _answered(data, settings.url, where)
+    text = _token_text(data, settings.url, where)
     try:
         sections = text.split(".")
         if len(sections) != 3:
@@ -234,7 +235,7 @@ def fetched_token(settings: LoginSettings, data: bytes) -> BearerToken:
     )
 
 
-def _answered(data: bytes, url: str, where: str) -> str:
+def _token_text(data: bytes, url: str, where: str) -> str:
     """The token as text. Raises ConfigError: the response has none."""
     if url.startswith("file:"):
         return data.decode(errors="replace").strip()

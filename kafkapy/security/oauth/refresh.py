@@ -19,10 +19,10 @@ def retry_waits_ms(first_ms: int, total_ms: int) -> Iterator[int]:
     """The waits after failed attempts: each is twice as long as the one before, `total_ms`
     together.
     """
-    wait_ms, left_ms = first_ms, total_ms
-    while left_ms > 0 and wait_ms > 0:
-        yield min(wait_ms, left_ms)
-        left_ms -= wait_ms
+    wait_ms, remaining_ms = first_ms, total_ms
+    while remaining_ms > 0 and wait_ms > 0:
+        yield min(wait_ms, remaining_ms)
+        remaining_ms -= wait_ms
         wait_ms *= 2
 
 
@@ -39,15 +39,15 @@ class RefreshWindow(NamedTuple):
     def delay_ms(self, token: BearerToken, now_ms: int, chance: float) -> int:
         """The ms until a new token is refreshed; `chance`, in [0, 1), is the part of the jitter."""
         part = self.factor + self.jitter * chance
-        left_ms = token.expires_ms - now_ms
-        if left_ms <= 0:
+        remaining_ms = token.expires_ms - now_ms
+        if remaining_ms <= 0:
             return self.min_period_s * 1000
-        begun_ms = now_ms if token.starts_ms is None else min(token.starts_ms, now_ms)
-        if (self.min_period_s + self.buffer_s) * 1000 > left_ms:
-            return int(left_ms * part)  # too short for both periods: Kafka ignores them
-        at_ms = begun_ms + int((token.expires_ms - begun_ms) * part)
-        at_ms = min(at_ms, token.expires_ms - self.buffer_s * 1000)
-        return max(at_ms - now_ms, self.min_period_s * 1000)
+        start_ms = now_ms if token.starts_ms is None else min(token.starts_ms, now_ms)
+        if (self.min_period_s + self.buffer_s) * 1000 > remaining_ms:
+            return int(remaining_ms * part)  # too short for both periods: Kafka ignores them
+        refresh_ms = start_ms + int((token.expires_ms - start_ms) * part)
+        refresh_ms = min(refresh_ms, token.expires_ms - self.buffer_s * 1000)
+        return max(refresh_ms - now_ms, self.min_period_s * 1000)
 
 
 class UnknownKeyIds:
@@ -56,14 +56,14 @@ class UnknownKeyIds:
     """
 
     def __init__(self) -> None:
-        self._again_at_ms: OrderedDict[str, int] = OrderedDict()
+        self._next_fetch_ms: OrderedDict[str, int] = OrderedDict()
 
-    def is_worth_a_refresh(self, key_id: str, now_ms: int) -> bool:
+    def may_refresh(self, key_id: str, now_ms: int) -> bool:
         """Whether to fetch the keys now, for an unknown ID."""
-        if len(key_id) > KEY_ID_CHARS_MAX or self._again_at_ms.get(key_id, 0) > now_ms:
+        if len(key_id) > KEY_ID_CHARS_MAX or self._next_fetch_ms.get(key_id, 0) > now_ms:
             return False
-        self._again_at_ms[key_id] = now_ms + KEY_ID_PAUSE_MS
-        self._again_at_ms.move_to_end(key_id)
-        if len(self._again_at_ms) > KEY_IDS_MAX:
-            self._again_at_ms.popitem(last=False)
+        self._next_fetch_ms[key_id] = now_ms + KEY_ID_PAUSE_MS
+        self._next_fetch_ms.move_to_end(key_id)
+        if len(self._next_fetch_ms) > KEY_IDS_MAX:
+            self._next_fetch_ms.popitem(last=False)
         return True

@@ -23,13 +23,13 @@ from kafkapy.security.sasl.server import Refused, RefusedSilently
 Validate = Callable[[str], BearerToken]
 """Parses and validates a token. Raises IllegalToken."""
 
-_BAD: Final = "Invalid OAUTHBEARER client first message"
+_INVALID_FIRST_MESSAGE: Final = "Invalid OAUTHBEARER client first message"
 _PAIRS: Final = rf"(?:{EXTENSION_NAME.pattern}={EXTENSION_VALUE.pattern}\x01)*"
 _FIRST: Final = re.compile(
     rf"n,(?:a=(?P<authzid>(?:[\x01-\x2B\x2D-\x3C\x3E-\x7F]|=2C|=3D)+))?,\x01(?P<pairs>{_PAIRS})\x01"
 )
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
-_GO_ON: Final = b"\x01"
+_ACKNOWLEDGEMENT: Final = b"\x01"
 
 
 class OAuthBearerServer:
@@ -41,19 +41,19 @@ class OAuthBearerServer:
         self.lifetime_ms: int | None = None
         self._validate = validate
         self._now_ms = now_ms
-        self._told = b""  # the refusal that was sent to the client
+        self._refusal = b""  # the refusal that was sent to the client
 
     def evaluate(self, token: bytes) -> bytes:
         """The answer: empty if the token is accepted, else the reason as JSON."""
-        if self._told and token == _GO_ON:
-            raise Refused(self._told.decode())
-        self._told = b""
+        if self._refusal and token == _ACKNOWLEDGEMENT:
+            raise Refused(self._refusal.decode())
+        self._refusal = b""
         authorization_id, bearer = _parse(token)
         try:
             found = self._validate(bearer)
         except IllegalToken as illegal:
-            self._told = _challenge(illegal)
-            return self._told
+            self._refusal = _challenge(illegal)
+            return self._refusal
         if authorization_id not in ("", found.principal):
             raise Refused(
                 "Authentication failed: Client requested an authorization id"
@@ -69,14 +69,14 @@ def _parse(message: bytes) -> tuple[str, str]:
     """The authorization id ("" if there is none) and the token. Raises RefusedSilently."""
     fields = _FIRST.fullmatch(message.decode(errors="replace"))
     if fields is None:
-        raise RefusedSilently(_BAD)
+        raise RefusedSilently(_INVALID_FIRST_MESSAGE)
     pairs = dict(pair.split("=", 1) for pair in fields["pairs"].split("\x01") if pair)
     auth = pairs.get("auth")
     if auth is None:
-        raise RefusedSilently(f"{_BAD}: 'auth' not specified")
+        raise RefusedSilently(f"{_INVALID_FIRST_MESSAGE}: 'auth' not specified")
     found = _AUTH.fullmatch(auth)
     if found is None:
-        raise RefusedSilently(f"{_BAD}: invalid 'auth' format")
+        raise RefusedSilently(f"{_INVALID_FIRST_MESSAGE}: invalid 'auth' format")
     if found["scheme"].lower() != "bearer":
         scheme = found["scheme"]
         raise RefusedSilently(f"Invalid scheme in OAUTHBEARER client first message: {scheme}")

@@ -75,7 +75,7 @@ def seconds_of(claims: Mapping[str, Any], name: str) -> float | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value):
-        raise IllegalToken(f"The '{name}' claim was not a number: {_shown(value)}")
+        raise IllegalToken(f"The '{name}' claim was not a number: {_abbreviate(value)}")
     return max(-_SECONDS_MAX, min(float(value), _SECONDS_MAX))
 
 
@@ -83,11 +83,11 @@ def text_of(claims: Mapping[str, Any], name: str) -> str:
     """A claim that must be text. Raises IllegalToken."""
     value = claims.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise IllegalToken(f"The '{name}' claim must be text, not {_shown(value)}")
+        raise IllegalToken(f"The '{name}' claim must be text, not {_abbreviate(value)}")
     return value
 
 
-def _shown(value: object) -> str:
+def _abbreviate(value: object) -> str:
     return repr(value)[:100]
 
 
@@ -127,7 +127,7 @@ def _scope(claims: Mapping[str, Any], name: str) -> frozenset[str]:
         return frozenset()
     words = [value] if isinstance(value, str) else value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise IllegalToken(f"The '{name}' claim was not text or a list of it: {_shown(value)}")
+        raise IllegalToken(f"The '{name}' claim was not text or a list of it: {_abbreviate(value)}")
     return frozenset(word.strip() for word in words if word.strip())
 
 
@@ -156,8 +156,8 @@ class UnsecuredRules(NamedTuple):
             raise IllegalToken("It expires before it is issued")
         missing = [word for word in self.required_scope if word not in token.scope]
         if missing:
-            wanted = f"[{', '.join(self.required_scope)}]"
-            raise IllegalToken(f"It lacks scope {missing[0]}", INSUFFICIENT_SCOPE, wanted)
+            required = f"[{', '.join(self.required_scope)}]"
+            raise IllegalToken(f"It lacks scope {missing[0]}", INSUFFICIENT_SCOPE, required)
         return token
 
 

@@ -26,7 +26,7 @@ trusted.
 """
 
 NONCE_BYTES: Final = 18
-_ITERATIONS_MOST: Final = 1 << 24  # seconds of CPU time; brokers store 16,384 at most
+_ITERATIONS_MAX: Final = 1 << 24  # seconds of CPU time; brokers store 16,384 at most
 KNOWN_MECHANISMS: Final = ("PLAIN", *MECHANISMS, OAUTHBEARER, GSSAPI)
 _B: Final = "[A-Za-z0-9+/]"
 _BASE64: Final = f"(?:{_B}{{4}})*(?:{_B}{{2}}==|{_B}{{3}}=)?"
@@ -71,21 +71,25 @@ def _scram(mechanism: ScramMechanism, credentials: Credentials, nonce: str) -> C
         raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "The broker changed our SCRAM nonce")
     iterations = int(fields["i"])
     # With fewer iterations, a false broker could find the password from the proof quickly.
-    if not ITERATIONS_MIN <= iterations <= _ITERATIONS_MOST:
+    if not ITERATIONS_MIN <= iterations <= _ITERATIONS_MAX:
         raise ApiError(
             ErrorCode.SASL_AUTHENTICATION_FAILED,
             f"The broker asks for {iterations} iterations of SCRAM; allowed are {ITERATIONS_MIN} to"
-            f" {_ITERATIONS_MOST}",
+            f" {_ITERATIONS_MAX}",
         )
-    salted = mechanism.salted(credentials.password, from_base64(fields["s"]), iterations)
+    salted_password = mechanism.salted_password(
+        credentials.password, from_base64(fields["s"]), iterations
+    )
     # "biws" is the base64 of "n,,": no channel binding.
     without_proof = f"c=biws,r={fields['r']}"
     auth = f"{first_bare},{server_first},{without_proof}".encode()
-    client_key = mechanism.client_key(salted)
+    client_key = mechanism.client_key(salted_password)
     signature = mechanism.hmac(mechanism.stored_key(client_key), auth)
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
     final = yield f"{without_proof},p={to_base64(proof)}".encode()
-    expected = f"v={to_base64(mechanism.hmac(mechanism.server_key(salted), auth))}".encode()
+    expected = (
+        f"v={to_base64(mechanism.hmac(mechanism.server_key(salted_password), auth))}".encode()
+    )
     if not hmac.compare_digest(final, expected):
         raise ApiError(
             ErrorCode.SASL_AUTHENTICATION_FAILED, "The broker does not know the password itself"

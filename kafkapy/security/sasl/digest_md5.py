@@ -15,7 +15,7 @@ REALM: Final = "zk-sasl-md5"
 URI: Final = f"zookeeper/{REALM}"
 """Java's client and kazoo send this service and host, regardless of the server's name."""
 
-TOKEN_MAX: Final = 4096
+TOKEN_MAX_BYTES: Final = 4096
 """The RFC's limit for a response."""
 
 _DIRECTIVE: Final = re.compile(
@@ -36,7 +36,7 @@ class DigestMd5Server:
         """`users` are passwords by name; `nonce` is random, and new for each login."""
         self._users = users
         self._nonce = nonce.hex()
-        self._is_challenged = False
+        self._has_sent_challenge = False
         self.user: str | None = None
 
     def evaluate(self, token: bytes) -> bytes:
@@ -48,19 +48,19 @@ class DigestMd5Server:
         """
         if self.user is not None:
             raise LoginRefused("the login is over already")
-        if not self._is_challenged:
+        if not self._has_sent_challenge:
             if token:
                 raise LoginRefused("a DIGEST-MD5 client has no initial response")
-            self._is_challenged = True
+            self._has_sent_challenge = True
             return (
                 f'realm="{REALM}",nonce="{self._nonce}",charset=utf-8,algorithm=md5-sess'
             ).encode()
         return self._check(_directives(token))
 
-    def _check(self, given: Mapping[str, str]) -> bytes:
-        wanted = {"realm": REALM, "nonce": self._nonce, "nc": "00000001", "qop": "auth"}
-        found = {"qop": "auth", "realm": "", **given}
-        for name, value in wanted.items():
+    def _check(self, directives: Mapping[str, str]) -> bytes:
+        required = {"realm": REALM, "nonce": self._nonce, "nc": "00000001", "qop": "auth"}
+        found = {"qop": "auth", "realm": "", **directives}
+        for name, value in required.items():
             if not hmac.compare_digest(found.get(name, "").encode(), value.encode()):
                 raise LoginRefused(f"the response has another {name} than was asked for")
         if found.get("digest-uri", "").lower() != URI:
@@ -79,15 +79,21 @@ class DigestMd5Server:
         return f"rspauth={response_value('', password, found)}".encode()
 
 
-def response_value(method: str, password: str, given: Mapping[str, str]) -> str:
+def response_value(method: str, password: str, directives: Mapping[str, str]) -> str:
     """The digest of RFC 2831, 2.1.2.1; with an empty method, that of the server's answer."""
-    secret = b":".join(map(_encoded, (given.get("username", ""), given.get("realm", ""), password)))
-    session = [_md5(secret), given.get("nonce", "").encode(), given.get("cnonce", "").encode()]
-    if "authzid" in given:
-        session.append(given["authzid"].encode())
+    secret = b":".join(
+        map(_encode_text, (directives.get("username", ""), directives.get("realm", ""), password))
+    )
+    session = [
+        _md5(secret),
+        directives.get("nonce", "").encode(),
+        directives.get("cnonce", "").encode(),
+    ]
+    if "authzid" in directives:
+        session.append(directives["authzid"].encode())
     a1 = _md5(b":".join(session)).hex()
-    a2 = _md5(f"{method}:{given.get('digest-uri', '')}".encode()).hex()
-    parts = (a1, *(given.get(name, "") for name in ("nonce", "nc", "cnonce", "qop")), a2)
+    a2 = _md5(f"{method}:{directives.get('digest-uri', '')}".encode()).hex()
+    parts = (a1, *(directives.get(name, "") for name in ("nonce", "nc", "cnonce", "qop")), a2)
     return _md5(":".join(parts).encode()).hex()
 
 
@@ -99,21 +105,21 @@ def _directives(token: bytes) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     text = token.decode(errors="replace")
-    at = 0
-    while at < len(text) and len(token) <= TOKEN_MAX:
-        match = _DIRECTIVE.match(text, at)
+    position = 0
+    while position < len(text) and len(token) <= TOKEN_MAX_BYTES:
+        match = _DIRECTIVE.match(text, position)
         if match is None or match["name"] in found:
             break
         quoted = match["quoted"]
         value = match["word"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted, flags=re.S)
         found[match["name"]] = value
-        at = match.end()
-    if at < len(text) or not found:
+        position = match.end()
+    if position < len(text) or not found:
         raise LoginRefused("the response is malformed")
     return found
 
 
-def _encoded(text: str) -> bytes:
+def _encode_text(text: str) -> bytes:
     """The text as the RFC requires: in ISO 8859-1 if it has all characters, else in UTF-8."""
     return text.encode("latin-1" if all(each <= _LATIN_1_MAX for each in text) else "utf-8")
 

@@ -60,10 +60,10 @@ def unescape(text: str) -> str:
     """The text between quotes as Java's `StreamTokenizer` reads it: \\t is a tab, \\101 an A, and
     other characters stand for themselves.
     """
-    return _ESCAPE.sub(_escaped, text)
+    return _ESCAPE.sub(_decode_escape, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _decode_escape(found: re.Match[str]) -> str:
     code = found[1]
     return chr(int(code, 8)) if "0" <= code[0] <= "7" else _ESCAPED.get(code, code)
 

@@ -46,7 +46,7 @@ class LoginModule(NamedTuple):
 
     def line(self) -> str:
         """The module in the form of `sasl.jaas.config`."""
-        words = [f"{_quoted(name)}={_quoted(value)}" for name, value in self.options.items()]
+        words = [f"{_quote(name)}={_quote(value)}" for name, value in self.options.items()]
         return f"{' '.join((self.name, self.flag, *words))};"
 
 
@@ -80,7 +80,7 @@ def of_properties(properties: Mapping[str, str]) -> JaasFile | None:
     return read(path) if path else None
 
 
-def as_client(properties: Mapping[str, str], mechanism: str) -> Mapping[str, str]:
+def with_client_login(properties: Mapping[str, str], mechanism: str) -> Mapping[str, str]:
     """The properties of a client, with the section `KafkaClient` unless they have a login.
 
     Raises:
@@ -102,8 +102,8 @@ def login_line(modules: tuple[LoginModule, ...], mechanism: str) -> str:
     modules of a section take part in a login, so the user may come from another one.
     """
     prefix = _MODULES.get(mechanism.upper(), "Scram")
-    own = [each for each in modules if each.name.rpartition(".")[2] == f"{prefix}LoginModule"]
-    chosen = (own or modules)[0]
+    matching = [each for each in modules if each.name.rpartition(".")[2] == f"{prefix}LoginModule"]
+    chosen = (matching or modules)[0]
     if "username" not in chosen.options:
         other = next((each for each in modules if "username" in each.options), chosen)
         login = {name: other.options[name] for name in _LOGIN if name in other.options}
@@ -141,14 +141,14 @@ def parse(text: str, variables: Mapping[str, str]) -> dict[str, tuple[LoginModul
     sections: dict[str, tuple[LoginModule, ...]] = {}
     while not tokens.at_end:
         name = tokens.text("the name of a section")
-        tokens.mark("{")
+        tokens.expect_mark("{")
         modules = []
-        while not tokens.goes("}"):
+        while not tokens.skip_if_next("}"):
             modules.append(_module(tokens, variables))
-        tokens.mark(";")
+        tokens.expect_mark(";")
         if name in sections or not modules:
-            what = "stands twice" if name in sections else "has no login module"
-            raise ConfigError(f"the section {name} {what}")
+            problem = "stands twice" if name in sections else "has no login module"
+            raise ConfigError(f"the section {name} {problem}")
         sections[name] = tuple(modules)
     return sections
 
@@ -159,14 +159,14 @@ def _module(tokens: _Tokens, variables: Mapping[str, str]) -> LoginModule:
     if flag.lower() not in _FLAGS:
         raise ConfigError(f"line {tokens.line}: {flag} is not one of {', '.join(_FLAGS)}")
     options = {}
-    while not tokens.goes(";"):
+    while not tokens.skip_if_next(";"):
         key = tokens.text("the name of an option")
-        tokens.mark("=")
-        options[key] = _expanded(tokens.text("the value of an option"), variables, tokens.line)
+        tokens.expect_mark("=")
+        options[key] = _expand(tokens.text("the value of an option"), variables, tokens.line)
     return LoginModule(name, flag.lower(), options)
 
 
-def _expanded(value: str, variables: Mapping[str, str], line: int) -> str:
+def _expand(value: str, variables: Mapping[str, str], line: int) -> str:
     def value_of(found: re.Match[str]) -> str:
         if found[1] not in variables:
             raise ConfigError(f"line {line}: the system property {found[1]} is not set")
@@ -175,7 +175,7 @@ def _expanded(value: str, variables: Mapping[str, str], line: int) -> str:
     return _VARIABLE.sub(value_of, value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
@@ -195,35 +195,35 @@ class _Tokens:
         """Read a word or a string. Raises ConfigError for anything else."""
         kind, value, self.line = self._next
         if kind not in ("word", "quoted"):
-            raise self._wrong(expected)
+            raise self._unexpected(expected)
         self._next = next(self._rest)
         return unescape(value) if kind == "quoted" else value
 
-    def goes(self, mark: str) -> bool:
+    def skip_if_next(self, mark: str) -> bool:
         """Skip a punctuation mark, if it is next. Returns whether it was."""
         if self._next[:2] != ("mark", mark):
             return False
         self._next = next(self._rest)
         return True
 
-    def mark(self, mark: str) -> None:
+    def expect_mark(self, mark: str) -> None:
         """Skip a punctuation mark. Raises ConfigError for anything else."""
-        if not self.goes(mark):
-            raise self._wrong(f"'{mark}'")
+        if not self.skip_if_next(mark):
+            raise self._unexpected(f"'{mark}'")
 
-    def _wrong(self, expected: str) -> ConfigError:
+    def _unexpected(self, expected: str) -> ConfigError:
         kind, value, line = self._next
         found = "the end of the file" if kind == "end" else f"'{value}'" if kind == "mark" else kind
         return ConfigError(f"line {line}: expected {expected}, found {found}")
 
     def _split(self, text: str) -> Iterator[tuple[str, str, int]]:
-        at = 0
-        while at < len(text):
-            line = text.count("\n", 0, at) + 1
-            found = _TOKEN.match(text, at)
+        position = 0
+        while position < len(text):
+            line = text.count("\n", 0, position) + 1
+            found = _TOKEN.match(text, position)
             if found is None:
                 raise ConfigError(f"line {line}: a string or a comment does not end")
-            at = found.end()
+            position = found.end()
             if found.lastgroup != "skipped":
                 assert found.lastgroup is not None
                 yield found.lastgroup, found[found.lastgroup], line

@@ -36,7 +36,7 @@ class ScramMechanism(IntEnum):
         """`SHA256`, the name in hashlib."""
         return self.config.removeprefix("SCRAM-").replace("-", "")
 
-    def salted(self, password: str, salt: bytes, iterations: int) -> bytes:
+    def salted_password(self, password: str, salt: bytes, iterations: int) -> bytes:
         """The salted password."""
         return hashlib.pbkdf2_hmac(self.digest, password.encode(), salt, iterations)
 

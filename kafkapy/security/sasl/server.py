@@ -91,10 +91,10 @@ class PlainServer:
             raise Refused("Authentication failed: username not specified")
         if not password:
             raise Refused("Authentication failed: password not specified")
-        known = self._passwords.get(username)
+        expected = self._passwords.get(username)
         # Compared for an unknown user too: the time must not reveal which users exist.
-        matches = hmac.compare_digest((known or "").encode(), password.encode())
-        if known is None or not matches:
+        matches = hmac.compare_digest((expected or "").encode(), password.encode())
+        if expected is None or not matches:
             raise Refused("Authentication failed: Invalid username or password")
         if authorization_id not in ("", username):
             raise Refused(_OTHER_AUTHORIZATION)
@@ -133,17 +133,21 @@ class ScramServer:
         """The server's first message, then its final one."""
         try:
             text = token.decode()
-            return self._first(text) if self._credential is None else self._final(text)
+            return (
+                self._evaluate_first(text)
+                if self._credential is None
+                else self._evaluate_final(text)
+            )
         except ValueError as error:  # not UTF-8, not base64, not escaped
             raise RefusedSilently(f"Invalid SCRAM message: {error}") from None
 
-    def _first(self, text: str) -> bytes:
+    def _evaluate_first(self, text: str) -> bytes:
         fields = _CLIENT_FIRST.fullmatch(text)
         if fields is None:
             raise RefusedSilently("Invalid SCRAM client first message format")
         name = unescape(fields["name"])
-        self.is_token = _says_token(fields["extensions"])
-        credential = self._claimed(name)
+        self.is_token = _has_tokenauth(fields["extensions"])
+        credential = self._credential_for(name)
         if fields["authzid"] and unescape(fields["authzid"]) != name:
             raise Refused(_OTHER_AUTHORIZATION)
         if credential.iterations < ITERATIONS_MIN:
@@ -158,7 +162,7 @@ class ScramServer:
         self._server_first = f"r={self._nonce},s={salt},i={credential.iterations}"
         return self._server_first.encode()
 
-    def _claimed(self, name: str) -> ScramCredential:
+    def _credential_for(self, name: str) -> ScramCredential:
         """The credential of the user in the client's message."""
         if not self.is_token:
             credential = self._credential_of(name)
@@ -174,7 +178,7 @@ class ScramServer:
         self._user, self.lifetime_ms = token.owner, token.lifetime_ms
         return token.credential
 
-    def _final(self, text: str) -> bytes:
+    def _evaluate_final(self, text: str) -> bytes:
         fields = _CLIENT_FINAL.fullmatch(text)
         if fields is None:
             raise RefusedSilently("Invalid SCRAM client final message format")
@@ -196,7 +200,7 @@ class ScramServer:
         return f"v={to_base64(mechanism.hmac(credential.server_key, auth))}".encode()
 
 
-def _says_token(extensions: str) -> bool:
+def _has_tokenauth(extensions: str) -> bool:
     """Whether the first message marks its user as a token (`ScramExtensions`)."""
-    said = dict(item.partition("=")[::2] for item in extensions.split(","))
-    return said.get(TOKEN_AUTH, "").lower() == "true"
+    fields = dict(item.partition("=")[::2] for item in extensions.split(","))
+    return fields.get(TOKEN_AUTH, "").lower() == "true"

@@ -91,7 +91,7 @@ def _attribute(pair: _Value) -> str:
     keyword = _KEYWORDS.get(oid)
     if keyword is None or value.tag not in _STRINGS:
         return f"{keyword or oid}=#{value.whole.hex()}"
-    return f"{keyword}={_escaped(value.content.decode('utf-8', 'replace'))}"
+    return f"{keyword}={_escape(value.content.decode('utf-8', 'replace'))}"
 
 
 def _oid(content: bytes) -> str:
@@ -105,7 +105,7 @@ def _oid(content: bytes) -> str:
     return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """The text as in Java, which escapes more than RFC 2253 requires (`AVA.toRFC2253String`)."""
     escaped = re.sub(r'([,=+<>#;"\\])', r"\\\1", text).replace("\0", r"\00")
     return _OUTER_SPACES.sub(lambda spaces: "".join(f"\\{each}" for each in spaces[0]), escaped)
@@ -125,7 +125,7 @@ class PrincipalMapper:
             end = 7 if match is None else match.end()
             if match is None and not text.startswith("DEFAULT"):
                 raise ConfigError(f"{key}={rules} is not a list of DEFAULT and RULE:a/b/[LU]")
-            self._rules.append(None if match is None else _compiled(match, key))
+            self._rules.append(None if match is None else _compile(match, key))
             text = text[end:].strip()
             if text and not text.startswith(","):
                 raise ConfigError(f"{key}={rules}: a comma is expected before {text}")
@@ -144,13 +144,15 @@ class PrincipalMapper:
         return None
 
 
-def _compiled(match: re.Match[str], key: str) -> tuple[re.Pattern[str], Replace, str]:
+def _compile(match: re.Match[str], key: str) -> tuple[re.Pattern[str], Replace, str]:
     pattern, replacement = java_pattern(match[1], key), match[2]
     if pattern.groups:
-        replacement = _BACK_REFERENCE.sub(partial(_literal_unless, pattern.groups), replacement)
+        replacement = _BACK_REFERENCE.sub(
+            partial(_escape_missing_group, pattern.groups), replacement
+        )
     return pattern, java_replacement(replacement, pattern, f"{key}: {match[0]}"), match[3]
 
 
-def _literal_unless(groups: int, reference: re.Match[str]) -> str:
+def _escape_missing_group(groups: int, reference: re.Match[str]) -> str:
     """A reference; escaped if its group does not exist (`escapeLiteralBackReferences`)."""
     return reference[0] if int(reference[1]) <= groups else f"\\{reference[0]}"

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
 # The first bytes of JKS and JCEKS stores.
-_OLD_MAGICS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+_JKS_MAGICS: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _SEQUENCE: Final = b"\x30"
-_DAMAGE: Final = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, OSError)
+_PYJKS_ERRORS: Final = (ValueError, TypeError, AttributeError, LookupError, RuntimeError, OSError)
 """Errors of pyjks's parser of Java's serialized objects, which pyjks does not translate."""
 
 _NO_KEY: Final = "it holds no private key with its certificate"
@@ -45,14 +45,14 @@ class StoreSource(NamedTuple):
     def __str__(self) -> str:
         return f"{self.key}={self.location}"
 
-    def unusable(self, why: str) -> ConfigError:
+    def unusable(self, reason: str) -> ConfigError:
         """The error for a store that cannot be used."""
-        return ConfigError(f"{self} cannot be used: {why}")
+        return ConfigError(f"{self} cannot be used: {reason}")
 
 
 def is_pem(data: bytes) -> bool:
     """Whether a file is not one of Java's stores."""
-    return b"-----BEGIN " in data or not data.startswith((_SEQUENCE, *_OLD_MAGICS))
+    return b"-----BEGIN " in data or not data.startswith((_SEQUENCE, *_JKS_MAGICS))
 
 
 def keystore(
@@ -65,10 +65,10 @@ def keystore(
         ConfigError: it cannot be read, or has no key; or the package that reads it is not
           installed.
     """
-    if data.startswith(_OLD_MAGICS):
-        return _old_keystore(data, password, source, key_password)
-    opened = _opened(data, password, source, "-nodes")
-    if opened.key is None or opened.cert is None:
+    if data.startswith(_JKS_MAGICS):
+        return _jks_keystore(data, password, source, key_password)
+    store = _open_pkcs12(data, password, source, "-nodes")
+    if store.key is None or store.cert is None:
         raise source.unusable(_NO_KEY)
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
@@ -76,27 +76,27 @@ def keystore(
         PrivateFormat,
     )
 
-    key = opened.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    others = [each.certificate for each in opened.additional_certs]
-    return PemStore(key, _pem(_chain(opened.cert.certificate, others)))
+    key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    others = [each.certificate for each in store.additional_certs]
+    return PemStore(key, _pem(_chain(store.cert.certificate, others)))
 
 
 def truststore(data: bytes, password: str | None, source: StoreSource) -> PemStore:
     """Every certificate of a store. Raises as `keystore`, and for a store without one."""
-    if data.startswith(_OLD_MAGICS):
-        return _old_truststore(data, password, source)
-    opened = _opened(data, password, source, "-nokeys")
-    own = [] if opened.cert is None else [opened.cert]
-    certificates = [each.certificate for each in (*own, *opened.additional_certs)]
+    if data.startswith(_JKS_MAGICS):
+        return _jks_truststore(data, password, source)
+    store = _open_pkcs12(data, password, source, "-nokeys")
+    own = [] if store.cert is None else [store.cert]
+    certificates = [each.certificate for each in (*own, *store.additional_certs)]
     if not certificates:
         raise source.unusable(_NO_CERTIFICATE)
     return PemStore("", _pem(certificates))
 
 
-def _old_keystore(
+def _jks_keystore(
     data: bytes, password: str | None, source: StoreSource, key_password: str | None
 ) -> PemStore:
-    store = _opened_jks(data, password, source)
+    store = _open_jks(data, password, source)
     entry = next(iter(store.private_keys.values()), None)
     if entry is None or not entry.cert_chain:
         raise source.unusable(_NO_KEY)
@@ -113,14 +113,14 @@ def _old_keystore(
     return PemStore(_pem_of("PRIVATE KEY", entry.pkey_pkcs8), chain)
 
 
-def _old_truststore(data: bytes, password: str | None, source: StoreSource) -> PemStore:
-    certificates = [entry.cert for entry in _opened_jks(data, password, source).certs.values()]
+def _jks_truststore(data: bytes, password: str | None, source: StoreSource) -> PemStore:
+    certificates = [entry.cert for entry in _open_jks(data, password, source).certs.values()]
     if not certificates:
         raise source.unusable(_NO_CERTIFICATE)
     return PemStore("", "".join(_pem_of("CERTIFICATE", each) for each in certificates))
 
 
-def _opened_jks(data: bytes, password: str | None, source: StoreSource) -> Any:
+def _open_jks(data: bytes, password: str | None, source: StoreSource) -> Any:
     """Open a JKS store, but not its keys. Without a password its integrity is not checked, as in
     Java.
     """
@@ -134,13 +134,13 @@ def _opened_jks(data: bytes, password: str | None, source: StoreSource) -> Any:
         ) from error
     try:
         return jks.KeyStore.loads(data, password, try_decrypt_keys=False)
-    except (jks.KeystoreException, *_DAMAGE) as error:
+    except (jks.KeystoreException, *_PYJKS_ERRORS) as error:
         raise source.unusable(
             f"it is no JKS store, or {source.password_key} does not open it"
         ) from error
 
 
-def _opened(
+def _open_pkcs12(
     data: bytes, password: str | None, source: StoreSource, flag: str
 ) -> PKCS12KeyAndCertificates:
     try:
@@ -158,10 +158,10 @@ def _opened(
         ) from error
 
 
-def _chain(own: Certificate, others: list[Certificate]) -> Iterator[Certificate]:
+def _chain(leaf: Certificate, others: list[Certificate]) -> Iterator[Certificate]:
     """The certificate and its issuers, in the order in which TLS sends them."""
-    rest, last = list(others), own
-    yield own
+    rest, last = list(others), leaf
+    yield leaf
     while issuers := [each for each in rest if each.subject == last.issuer]:
         last = issuers[0]
         rest.remove(last)

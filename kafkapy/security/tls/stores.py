@@ -31,7 +31,7 @@ _PEM_CHAIN: Final = re.compile(
 _PEM_NAMES: Final = (".pem", ".crt", ".cer", ".key")
 _TLS_1_3_SUITES: Final = ("TLS_AES_", "TLS_CHACHA20_")
 # OpenSSL's reasons for refusing the signature or the key of a certificate.
-_TOO_WEAK: Final = ("md too weak", "key too small")
+_WEAKNESS_REASONS: Final = ("md too weak", "key too small")
 
 
 def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
@@ -50,7 +50,7 @@ def client_context(properties: PrefixedProperties) -> ssl.SSLContext:
     if not load_trust(context, properties):
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     load_identity(context, properties)
-    _negotiate(context, properties)
+    _set_versions_and_ciphers(context, properties)
     return context
 
 
@@ -66,13 +66,13 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
             "a TLS listener needs a certificate: set ssl.keystore.location to a PEM, PKCS12 or JKS"
             " file, or ssl.keystore.certificate.chain and ssl.keystore.key"
         )
-    trusts = load_trust(context, properties)  # fails even if clients need no certificate
+    has_truststore = load_trust(context, properties)  # fails even if clients need no certificate
     if client_auth != "none":
         required = client_auth == "required"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        if not trusts:
+        if not has_truststore:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
-    _negotiate(context, properties)
+    _set_versions_and_ciphers(context, properties)
     return context
 
 
@@ -139,9 +139,9 @@ def sha1_is_allowed(properties: PrefixedProperties) -> bool:
 def allow_sha1(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
     """Accept weak certificates, if the properties allow them. Ciphers are unchanged."""
     if sha1_is_allowed(properties):
-        named = (cipher["name"] for cipher in context.get_ciphers())
-        older = [name for name in named if not name.startswith(_TLS_1_3_SUITES)]
-        context.set_ciphers(":".join([*older, SECURITY_LEVEL_0]))
+        names = (cipher["name"] for cipher in context.get_ciphers())
+        tls_1_2_suites = [name for name in names if not name.startswith(_TLS_1_3_SUITES)]
+        context.set_ciphers(":".join([*tls_1_2_suites, SECURITY_LEVEL_0]))
 
 
 def openssl_cipher(name: str) -> str:
@@ -166,18 +166,18 @@ def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
 
     inline = properties.get("ssl.truststore.certificates")
     store = store_of(properties, "truststore") if inline is None else None
-    given: dict[str, Any]
+    arguments: dict[str, Any]
     if inline is not None:
         key = properties.key("ssl.truststore.certificates")
-        given = {"cadata": "\n".join(_PEM_CHAIN.findall(inline))}
+        arguments = {"cadata": "\n".join(_PEM_CHAIN.findall(inline))}
     elif store is None:
         return False
     else:
         key = str(store.source)
-        given = {"cafile": store.source.location}
+        arguments = {"cafile": store.source.location}
         if store.converted is not None:
-            given = {"cadata": store.converted.certificates}
-    _load(key, lambda: context.load_verify_locations(**given))
+            arguments = {"cadata": store.converted.certificates}
+    _load(key, lambda: context.load_verify_locations(**arguments))
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     return True
 
@@ -223,7 +223,7 @@ def _load(key: str, load: Callable[[], None]) -> None:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         if "PEM lib" in reason or "bad decrypt" in reason.lower():
             reason = "no key and certificate in PEM form, or ssl.key.password does not open it"
-        if any(each in reason for each in _TOO_WEAK):
+        if any(each in reason for each in _WEAKNESS_REASONS):
             reason = (
                 f"{reason}: a certificate is signed with SHA-1, or its key is below 2048 bits."
                 f" Issue it anew, or accept it, as Java does: {ALLOW_SHA1}=true"
@@ -231,7 +231,7 @@ def _load(key: str, load: Callable[[], None]) -> None:
         raise ConfigError(f"{key} cannot be used: {reason}") from error
 
 
-def _negotiate(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
+def _set_versions_and_ciphers(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
     """Set TLS versions and ciphers."""
     import ssl
 
@@ -245,11 +245,11 @@ def _negotiate(context: ssl.SSLContext, properties: PrefixedProperties) -> None:
     suites = properties.items("ssl.cipher.suites")
     if suites:
         # OpenSSL enables its TLS 1.3 suites only as a whole, by the version.
-        older = [name for name in suites if not name.startswith(_TLS_1_3_SUITES)]
-        usable = (("TLSv1.2", older), ("TLSv1.3", len(older) < len(suites)))
+        tls_1_2_suites = [name for name in suites if not name.startswith(_TLS_1_3_SUITES)]
+        usable = (("TLSv1.2", tls_1_2_suites), ("TLSv1.3", len(tls_1_2_suites) < len(suites)))
         names = [name for name in names if dict(usable)[name]]
         try:
-            context.set_ciphers(":".join(map(openssl_cipher, older)) or "DEFAULT")
+            context.set_ciphers(":".join(map(openssl_cipher, tls_1_2_suites)) or "DEFAULT")
         except ssl.SSLError:
             names = []
         if not names:

@@ -23,7 +23,7 @@ from kafkapy.security.acls import (
     ResourcePattern,
 )
 from kafkapy.server.changes.acl_changes import AclChangeListener
-from kafkapy.server.requests.turns import CHANGE_UNITS, CHECK_UNITS, Pace, pieces
+from kafkapy.server.requests.turns import CHANGE_UNITS, CHECK_UNITS, Pace, chunks
 from kafkapy.zk.stores.acl_store import Entries
 from kafkapy.zk.stores.store import ZkStore
 
@@ -37,7 +37,7 @@ class Binding(NamedTuple):
     entry: AccessControlEntry
 
 
-class Deleted(NamedTuple):
+class DeletedBinding(NamedTuple):
     """An entry that a filter matched. `error` is set if it was not removed."""
 
     binding: Binding
@@ -67,32 +67,32 @@ class AclAdmin:
         """Add entries. Returns None or the error of each, in order."""
         results: list[ApiError | None] = []
         by_resource: dict[ResourcePattern, list[int]] = {}
-        for few in pieces(bindings):
+        for few in chunks(bindings):
             for binding in few:
                 refusal = _refusal(binding)
                 if refusal is None:
                     by_resource.setdefault(binding.resource, []).append(len(results))
                 results.append(refusal)
-            await pace.spend(CHECK_UNITS * len(few))
+            await pace.charge(CHECK_UNITS * len(few))
         for resource, indexes in by_resource.items():
-            await pace.spend(CHANGE_UNITS + len(indexes))
+            await pace.charge(CHANGE_UNITS + len(indexes))
             added = frozenset(bindings[index].entry for index in indexes)
             error = await self._update(resource, added.union)
             for index in indexes:
                 results[index] = error
         return results
 
-    async def delete(self, filters: Sequence[Binding], pace: Pace) -> list[list[Deleted]]:
+    async def delete(self, filters: Sequence[Binding], pace: Pace) -> list[list[DeletedBinding]]:
         """Remove the entries that match. Returns the entries of each filter, without those that an
         earlier filter matched.
         """
-        found: list[list[Deleted]] = [[] for _ in filters]
+        found: list[list[DeletedBinding]] = [[] for _ in filters]
         resources = dict.fromkeys(self._authorizer.acls)
         named: dict[ResourcePattern, _Filters] = {}
         general: list[tuple[int, Binding]] = []
         # A filter that repeats an earlier one matches no further entries.
         for each, index in {each: n for n, each in reversed([*enumerate(filters)])}.items():
-            if _names_one(each.resource):
+            if _is_single_resource(each.resource):
                 named.setdefault(each.resource, _Filters()).add(index, each.entry)
                 # A named resource may be so new that the authorizer does not have it yet.
                 resources.setdefault(each.resource)
@@ -103,14 +103,14 @@ class AclAdmin:
             for index, each in general:
                 if each.resource.matches(resource):
                     matching.add(index, each.entry)
-            await pace.spend(1 + len(general) // 2)
+            await pace.charge(1 + len(general) // 2)
             if not matching:
                 continue
-            await pace.spend(CHANGE_UNITS)
+            await pace.charge(CHANGE_UNITS)
             removed: dict[AccessControlEntry, int] = {}
-            error = await self._update(resource, partial(_without, matching, removed))
+            error = await self._update(resource, partial(_remove_matching, matching, removed))
             for entry, index in removed.items():
-                found[index].append(Deleted(Binding(resource, entry), error))
+                found[index].append(DeletedBinding(Binding(resource, entry), error))
         return found
 
     async def _update(
@@ -159,7 +159,7 @@ class _Filters:
         )
 
 
-def _without(
+def _remove_matching(
     filters: _Filters, removed: dict[AccessControlEntry, int], entries: Entries
 ) -> Entries:
     """The entries that no filter matches. The others are put into `removed`, with the number of the
@@ -173,7 +173,7 @@ def _without(
     return entries.difference(removed)
 
 
-def _names_one(resource: ResourcePattern) -> bool:
+def _is_single_resource(resource: ResourcePattern) -> bool:
     """Whether a filter can match one resource only."""
     return (
         resource.kind is not ResourceKind.ANY

@@ -13,8 +13,8 @@ from kafkapy.common.topic_partition import (
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
-from kafkapy.server.admin.topic_admin import Charge, free
-from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
+from kafkapy.server.admin.topic_admin import Charge, no_charge
+from kafkapy.server.requests.turns import CHANGE_UNITS, SliceScheduler
 from kafkapy.zk.zookeeper import ZooKeeperError
 
 if TYPE_CHECKING:
@@ -51,20 +51,20 @@ class AutoCreator:
         topics: TopicAdmin,
         metadata: MetadataCache,
         waiter: MetadataWaiter,
-        turns: Turns,
+        slices: SliceScheduler,
     ) -> None:
         self._config = config
         self._topics = topics
         self._metadata = metadata
         self._waiter = waiter
-        self._turns = turns
+        self._slices = slices
         self._in_flight: dict[str, asyncio.Future[ErrorCode]] = {}
 
     async def create(
         self,
         names: list[str],
         wait_ms: int,
-        charge: Charge = free,
+        charge: Charge = no_charge,
         is_wanted: Callable[[], bool] = _always,
     ) -> dict[str, ErrorCode]:
         """Create the missing topics of `names` while `is_wanted`. Then wait up to `wait_ms` for the
@@ -72,62 +72,63 @@ class AutoCreator:
         exists but is not in the metadata, because it is new or being deleted, gets
         LEADER_NOT_AVAILABLE; other refusals are logged.
         """
-        pace = self._turns.pace()
-        mine: list[str] = []
+        pace = self._slices.pace()
+        started: list[str] = []
         refusals: dict[str, ErrorCode] = {}
         try:
             for name in names:
-                await pace.spend(CHANGE_UNITS)  # a refusal does not await anything else
+                await pace.charge(CHANGE_UNITS)  # a refusal does not await anything else
                 if not is_wanted():
                     return refusals
                 if name in self._metadata.image.topics:
                     continue
-                # A refused name is not `mine`: it is in flight no longer, or for another request.
-                is_mine = name not in self._in_flight
-                code = await self._once(name, charge)
+                # A refused name is not in `started`: it is in flight no longer, or for another
+                # request.
+                starts_creation = name not in self._in_flight
+                code = await self._create_once(name, charge)
                 if code is not ErrorCode.NONE:
                     refusals[name] = code
-                elif is_mine:
-                    mine.append(name)
+                elif starts_creation:
+                    started.append(name)
             created = [name for name in names if name not in refusals]
             if created:
-                await self._waiter.topics_ready(created, wait_ms)
+                await self._waiter.wait_until_topics_ready(created, wait_ms)
         finally:
-            for name in mine:
+            for name in started:
                 self._in_flight.pop(name, None)
         return refusals
 
-    async def _once(self, name: str, charge: Charge) -> ErrorCode:
+    async def _create_once(self, name: str, charge: Charge) -> ErrorCode:
         """The outcome of the creation that is in flight, or else of a new one. A creation stays in
         flight until its topic is in the metadata, because another creation would be refused before
         that.
         """
-        running = self._in_flight.get(name)
-        if running is not None:
-            return await asyncio.shield(running)
-        running = self._in_flight[name] = asyncio.get_running_loop().create_future()
+        creation = self._in_flight.get(name)
+        if creation is not None:
+            return await asyncio.shield(creation)
+        creation = self._in_flight[name] = asyncio.get_running_loop().create_future()
         code = ErrorCode.UNKNOWN_SERVER_ERROR
         try:
-            code = await self._attempt(name, charge)
+            code = await self._try_create(name, charge)
         finally:
-            running.set_result(code)
+            creation.set_result(code)
             if code is not ErrorCode.NONE:
                 del self._in_flight[name]
         return code
 
-    async def _attempt(self, name: str, charge: Charge) -> ErrorCode:
+    async def _try_create(self, name: str, charge: Charge) -> ErrorCode:
         try:
             await self._create(name, charge)
         except ApiError as error:
             if error.code is ErrorCode.TOPIC_ALREADY_EXISTS:
                 return ErrorCode.LEADER_NOT_AVAILABLE
-            code, why = error.code, error.message
+            code, reason = error.code, error.message
         except ZooKeeperError as error:
             # The topic may exist nevertheless. Clients retry after this code.
-            code, why = ErrorCode.LEADER_NOT_AVAILABLE, str(error)
+            code, reason = ErrorCode.LEADER_NOT_AVAILABLE, str(error)
         else:
             return ErrorCode.NONE
-        logger.warning("Auto topic creation of %s failed: %s", name, why)
+        logger.warning("Auto topic creation of %s failed: %s", name, reason)
         return code
 
     async def _create(self, name: str, charge: Charge) -> None:

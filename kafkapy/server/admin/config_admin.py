@@ -58,7 +58,7 @@ class AlterOp(IntEnum):
 
 _OPERATIONS: Final = frozenset(AlterOp)
 
-_DEFINITIONS: Final[Mapping[str, ConfigDef]] = {
+_DEFINITIONS_BY_TYPE: Final[Mapping[str, ConfigDef]] = {
     "topics": TOPIC_CONFIGS,
     "client-metrics": CLIENT_METRICS_CONFIGS,
     "groups": GROUP_CONFIGS,
@@ -75,7 +75,7 @@ class ConfigAdmin:
     def __init__(
         self,
         store: ZkStore,
-        changing: asyncio.Lock,
+        change_lock: asyncio.Lock,
         metadata: MetadataCache,
         layers: Callable[[], BrokerConfigLayers],
         broker_id: int,
@@ -83,8 +83,8 @@ class ConfigAdmin:
         check_own: Callable[[Mapping[str, str]], object],
         passwords: DynamicPasswords,
     ) -> None:
-        """`changing` is held from reading an entity's configs until they are written. Otherwise, of
-        two concurrent requests, the second would undo the changes of the first.
+        """`change_lock` is held from reading an entity's configs until they are written. Otherwise,
+        of two concurrent requests, the second would undo the changes of the first.
 
         `layers` returns this broker's configs. `current` returns the values in force of the configs
         that are set; they bound the steps of thread counts. `check_own` raises ConfigError if the
@@ -92,7 +92,7 @@ class ConfigAdmin:
         """
         self._passwords = passwords
         self._store = store
-        self._changing = changing
+        self._change_lock = change_lock
         self._metadata = metadata
         self._layers = layers
         self._broker_id = broker_id
@@ -116,10 +116,10 @@ class ConfigAdmin:
         """
         nulls = [key for key, value in configs.items() if value is None]
         if nulls:
-            raise _null_value(nulls)
+            raise _null_value_error(nulls)
         given = {key: value for key, value in configs.items() if value is not None}
         entity_type, entity = self._entity(resource_type, name)
-        async with self._changing:
+        async with self._change_lock:
             await self._set(entity_type, entity, given, validate_only)
 
     async def change(
@@ -137,11 +137,11 @@ class ConfigAdmin:
             configs, version = await self._store.configs.get_versioned(entity_type, entity)
             if entity_type == "brokers":
                 configs = self._passwords.plain(configs)
-            definitions = _DEFINITIONS.get(entity_type, self._layers().definitions)
-            changed = _applied(configs, ops, definitions)
+            definitions = _DEFINITIONS_BY_TYPE.get(entity_type, self._layers().definitions)
+            changed = _apply_ops(configs, ops, definitions)
             await self._set(entity_type, entity, changed, validate_only, version)
 
-        async with self._changing:
+        async with self._change_lock:
             await until_unchanged(attempt)
 
     async def _set(
@@ -155,9 +155,9 @@ class ConfigAdmin:
         if entity_type == "topics":
             self._check_topic(entity, configs)
         elif entity_type == "brokers":
-            configs = self._checked_broker(entity, configs)
+            configs = self._check_broker(entity, configs)
         else:
-            self._check_other(entity_type, configs)
+            self._check_group_or_client_metrics(entity_type, configs)
         if validate_only:
             return
         # Names only: a plug-in's own keys may hold secrets.
@@ -186,7 +186,7 @@ class ConfigAdmin:
                 f" {error}",
             ) from error
 
-    def _check_other(self, entity_type: str, configs: Mapping[str, str]) -> None:
+    def _check_group_or_client_metrics(self, entity_type: str, configs: Mapping[str, str]) -> None:
         try:
             if entity_type == "groups":
                 validate_group_configs(configs, self._layers())
@@ -197,7 +197,7 @@ class ConfigAdmin:
         except ConfigError as error:
             raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
-    def _checked_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
+    def _check_broker(self, entity: str, configs: Mapping[str, str]) -> Mapping[str, str]:
         """Check a broker's configs. Returns them in the form to store."""
         per_broker = entity != DEFAULT_ENTITY
         layers = self._layers()
@@ -209,7 +209,7 @@ class ConfigAdmin:
                 changed = replace(layers, dynamic_broker=configs)
             else:
                 changed = replace(layers, dynamic_default=configs)
-            check_values(changed.given())
+            check_values(changed.configured())
             if per_broker:
                 stored = self._passwords.encoded(configs)
                 self._check_own(configs)
@@ -260,7 +260,7 @@ class ConfigAdmin:
         return str(broker_id)
 
 
-def _null_value(names: Sequence[str]) -> ApiError:
+def _null_value_error(names: Sequence[str]) -> ApiError:
     return ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {','.join(names)}")
 
 
@@ -281,10 +281,10 @@ def _check_ops(ops: Sequence[ConfigOp]) -> None:
         if value is None and op != AlterOp.DELETE
     ]
     if nulls:
-        raise _null_value(nulls)
+        raise _null_value_error(nulls)
 
 
-def _applied(
+def _apply_ops(
     configs: Mapping[str, str], ops: Sequence[ConfigOp], definitions: ConfigDef
 ) -> dict[str, str]:
     changed = dict(configs)
@@ -294,11 +294,11 @@ def _applied(
         elif op == AlterOp.SET:
             changed[name] = value or ""
         else:
-            changed[name] = _merged(changed, name, AlterOp(op), value or "", definitions)
+            changed[name] = _merge_list(changed, name, AlterOp(op), value or "", definitions)
     return changed
 
 
-def _merged(
+def _merge_list(
     configs: Mapping[str, str], name: str, op: AlterOp, value: str, definitions: ConfigDef
 ) -> str:
     """A list config with members added or removed. Without an override, the list is the default."""
@@ -313,8 +313,8 @@ def _merged(
     if op is AlterOp.APPEND:
         present = set(old)
         return ",".join(old + [item for item in given if item not in present])
-    taken = set(given)
-    return ",".join(item for item in old if item not in taken)
+    removed = set(given)
+    return ",".join(item for item in old if item not in removed)
 
 
 def _items(text: str) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.config_def import format_value
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.metadata.client_quotas import CONNECTION_RATE, WHOLE, QuotaKind
+from kafkapy.metadata.client_quotas import CONNECTION_RATE, INTEGER_KINDS, QuotaKind
 from kafkapy.security.sasl.scram import MECHANISMS
 from kafkapy.server.requests.turns import Pace
 from kafkapy.zk.stores.config_store import until_unchanged
@@ -26,15 +26,15 @@ logger = logging.getLogger("kafka.server.ZkAdminManager")
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = 0, 1, 2
-_RATES: Final = tuple(kind.value for kind in QuotaKind)
-_KEYS: Final = {USER: _RATES, CLIENT_ID: _RATES, IP: (CONNECTION_RATE,)}
+_RATE_KEYS: Final = tuple(kind.value for kind in QuotaKind)
+_KEYS: Final = {USER: _RATE_KEYS, CLIENT_ID: _RATE_KEYS, IP: (CONNECTION_RATE,)}
 # (word, smallest, largest) of the quotas that are whole numbers.
 _LONG: Final = ("LONG", -(2**63), 2**63 - 1)
-_WHOLE: Final = {kind.value: _LONG for kind in WHOLE} | {
+_WHOLE_NUMBER_KEYS: Final = {kind.value: _LONG for kind in INTEGER_KINDS} | {
     CONNECTION_RATE: ("INT", -(2**31), 2**31 - 1)
 }
 _EPSILON: Final = 1e-6
-_STORED: Final = {"users": (USER, CLIENT_ID), "clients": (CLIENT_ID,), "ips": (IP,)}
+_TYPES_BY_ROOT_TYPE: Final = {"users": (USER, CLIENT_ID), "clients": (CLIENT_ID,), "ips": (IP,)}
 
 # Names by entity type; None is the default entity.
 Entity = Mapping[str, str | None]
@@ -61,16 +61,21 @@ class QuotaAdmin:
     """Describes and changes the quotas of all entities in the store."""
 
     def __init__(
-        self, store: ZkStore, changing: asyncio.Lock, resolve: Resolve, is_alone: bool = False
+        self,
+        store: ZkStore,
+        change_lock: asyncio.Lock,
+        resolve: Resolve,
+        has_only_kafkapy: bool = False,
     ) -> None:
-        """`changing` is `ConfigAdmin`'s lock, because a user's credentials are in the same znode.
+        """`change_lock` is `ConfigAdmin`'s lock, because a user's credentials are in the same
+        znode.
 
-        `is_alone`: no broker of Apache Kafka can read the znodes.
+        `has_only_kafkapy`: no broker of Apache Kafka can read the znodes.
         """
         self._configs = store.configs
-        self._changing = changing
+        self._change_lock = change_lock
         self._resolve = resolve
-        self._is_alone = is_alone
+        self._has_only_kafkapy = has_only_kafkapy
 
     async def describe(
         self, components: Sequence[Component], strict: bool, pace: Pace
@@ -81,10 +86,10 @@ class QuotaAdmin:
         Raises:
             ApiError: INVALID_REQUEST or UNSUPPORTED_VERSION, the filter is invalid.
         """
-        wanted = _checked(components)
+        wanted = _check_components(components)
         found: list[tuple[Entity, dict[str, float]]] = []
-        for stored, types in _STORED.items():
-            for node, configs in (await self._configs.get_all(stored, pace.spend)).items():
+        for root_type, types in _TYPES_BY_ROOT_TYPE.items():
+            for node, configs in (await self._configs.get_all(root_type, pace.charge)).items():
                 names = zip(types, node.split("/clients/"), strict=False)
                 entity = {kind: _name(part) for kind, part in names}
                 quotas = {
@@ -92,7 +97,7 @@ class QuotaAdmin:
                     for key, value in configs.items()
                     if key in _KEYS[types[0]] and _is_number(value)
                 }
-                if quotas and _passes(entity, wanted, strict):
+                if quotas and _matches(entity, wanted, strict):
                     found.append((entity, quotas))
         return found
 
@@ -103,8 +108,8 @@ class QuotaAdmin:
             ApiError: INVALID_REQUEST, UNKNOWN_SERVER_ERROR (a credential's key) or
                 STALE_CONTROLLER_EPOCH (there is no controller); nothing has changed.
         """
-        entity_type, name, keys = await self._place(entity)
-        async with self._changing:
+        entity_type, name, keys = await self._location(entity)
+        async with self._change_lock:
             await until_unchanged(lambda: self._alter(entity_type, name, keys, ops, validate_only))
 
     async def _alter(
@@ -129,31 +134,31 @@ class QuotaAdmin:
         except ControllerMoved as moved:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
 
-    async def _place(self, entity: Entity) -> tuple[str, str, Sequence[str]]:
+    async def _location(self, entity: Entity) -> tuple[str, str, Sequence[str]]:
         """The entity type and name of the znode of an entity, and the quotas that it may have."""
         if not entity:
-            raise _invalid("Invalid empty client quota entity")
+            raise _invalid_request("Invalid empty client quota entity")
         for kind, name in entity.items():
             if kind not in _KEYS:
-                raise _invalid(f"Unhandled client quota entity type: {kind}")
+                raise _invalid_request(f"Unhandled client quota entity type: {kind}")
             if name == "":
-                raise _invalid(f"Empty {kind} not supported")
+                raise _invalid_request(f"Empty {kind} not supported")
         parts = {k: DEFAULT_ENTITY if n is None else sanitize(n) for k, n in entity.items()}
         if IP not in parts:
             if USER not in parts:
-                return "clients", parts[CLIENT_ID], _RATES
+                return "clients", parts[CLIENT_ID], _RATE_KEYS
             client = f"/clients/{parts[CLIENT_ID]}" if CLIENT_ID in parts else ""
-            return "users", parts[USER] + client, _RATES
+            return "users", parts[USER] + client, _RATE_KEYS
         if len(parts) > 1:
-            raise _invalid(
+            raise _invalid_request(
                 "Invalid quota entity combination, IP entity should not be used with user/client ID"
                 " entity."
             )
         ip = parts[IP]
         # Kafka's brokers resolve the stored name, which they cannot do for an IPv6 address.
-        meant = entity[IP] if self._is_alone else ip
-        if ip != DEFAULT_ENTITY and await self._resolve(meant or "") is None:
-            raise _invalid(f"{ip} is not a valid IP or resolvable host.")
+        host = entity[IP] if self._has_only_kafkapy else ip
+        if ip != DEFAULT_ENTITY and await self._resolve(host or "") is None:
+            raise _invalid_request(f"{ip} is not a valid IP or resolvable host.")
         return "ips", ip, _KEYS[IP]
 
 
@@ -162,13 +167,13 @@ def _text(key: str, value: float, keys: Sequence[str], entity_type: str) -> str:
     if key not in keys:
         if entity_type == "users" and key in MECHANISMS:  # a known key, but not a number
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        raise _invalid(f"Invalid configuration key {key}")
-    if key not in _WHOLE:
+        raise _invalid_request(f"Invalid configuration key {key}")
+    if key not in _WHOLE_NUMBER_KEYS:
         return format_value(value) or ""
-    word, smallest, largest = _WHOLE[key]
+    word, smallest, largest = _WHOLE_NUMBER_KEYS[key]
     whole = 0 if math.isnan(value) else max(smallest, min(largest, _truncated(value + _EPSILON)))
     if abs(whole - value) > _EPSILON:
-        raise _invalid(f"Configuration {key} must be a {word} value")
+        raise _invalid_request(f"Configuration {key} must be a {word} value")
     return str(whole)
 
 
@@ -176,33 +181,33 @@ def _truncated(value: float) -> int:
     return int(value) if math.isfinite(value) else int(math.copysign(2**64, value))
 
 
-def _checked(components: Sequence[Component]) -> dict[str, Component]:
+def _check_components(components: Sequence[Component]) -> dict[str, Component]:
     wanted: dict[str, Component] = {}
     for component in components:
         kind = component.entity_type
         if not kind:
-            raise _invalid("Unexpected empty filter component entity type")
+            raise _invalid_request("Unexpected empty filter component entity type")
         if kind not in _KEYS:
             raise ApiError(
                 ErrorCode.UNSUPPORTED_VERSION, f"Custom entity type '{kind}' not supported"
             )
         if kind in wanted:
             word = "client" if kind == CLIENT_ID else kind
-            raise _invalid(f"Duplicate {word} filter component entity type")
+            raise _invalid_request(f"Duplicate {word} filter component entity type")
         if component.match_type not in (EXACT, DEFAULT, ANY):
-            raise _invalid(f"Unexpected match type: {component.match_type}")
+            raise _invalid_request(f"Unexpected match type: {component.match_type}")
         if component.match_type == EXACT and component.name is None:
-            raise _invalid("Request specifies MATCH_TYPE_EXACT, but the name is null")
+            raise _invalid_request("Request specifies MATCH_TYPE_EXACT, but the name is null")
         wanted[kind] = component
     if IP in wanted and len(wanted) > 1:
-        raise _invalid(
+        raise _invalid_request(
             "Invalid entity filter component combination, IP filter component should not be used"
             " with user or clientId filter component."
         )
     return wanted
 
 
-def _passes(entity: Entity, wanted: Mapping[str, Component], strict: bool) -> bool:
+def _matches(entity: Entity, wanted: Mapping[str, Component], strict: bool) -> bool:
     if strict and entity.keys() != wanted.keys():
         return False
     return all(
@@ -215,7 +220,7 @@ def _passes(entity: Entity, wanted: Mapping[str, Component], strict: bool) -> bo
     )
 
 
-def _invalid(message: str) -> ApiError:
+def _invalid_request(message: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_REQUEST, message)
 
 

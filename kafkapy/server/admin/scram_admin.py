@@ -20,17 +20,17 @@ from kafkapy.security.sasl.scram import (
     ScramCredential,
     ScramMechanism,
 )
-from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Pace, pieces
+from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Pace, chunks
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 
 logger = logging.getLogger("kafka.server.ZkAdminManager")
 
-_NO_NAME: Final = "Username must not be empty"
+_EMPTY_NAME_MESSAGE: Final = "Username must not be empty"
 
 
-class Described(NamedTuple):
+class DescribedUser(NamedTuple):
     """A user's iterations by mechanism, or an error."""
 
     user: str
@@ -62,42 +62,42 @@ class Upsertion(NamedTuple):
 class ScramAdmin:
     """Describes and changes the credentials of all users in the store."""
 
-    def __init__(self, store: ZkStore, changing: asyncio.Lock) -> None:
-        """`changing` is `ConfigAdmin`'s lock, because a user's quotas are in the same znode."""
+    def __init__(self, store: ZkStore, change_lock: asyncio.Lock) -> None:
+        """`change_lock` is `ConfigAdmin`'s lock, because a user's quotas are in the same znode."""
         self._configs = store.configs
-        self._changing = changing
+        self._change_lock = change_lock
 
-    async def describe(self, users: Sequence[str], pace: Pace) -> list[Described]:
+    async def describe(self, users: Sequence[str], pace: Pace) -> list[DescribedUser]:
         """Describe these users, or all users with credentials if `users` is empty."""
         if not users:
-            every = await self._configs.get_all("users", pace.spend)
+            configs_by_entity = await self._configs.get_all("users", pace.charge)
             found = []
-            for entity, configs in every.items():
-                await pace.spend(ROW_UNITS)
+            for entity, configs in configs_by_entity.items():
+                await pace.charge(ROW_UNITS)
                 if "/" not in entity and entity != DEFAULT_ENTITY:
-                    one = _described(desanitize(entity), configs)
-                    if one.error is not ErrorCode.RESOURCE_NOT_FOUND:
-                        found.append(one)
+                    description = _description(desanitize(entity), configs)
+                    if description.error is not ErrorCode.RESOURCE_NOT_FOUND:
+                        found.append(description)
             return sorted(found)
-        times = Counter(users)
+        counts = Counter(users)
         described = []
-        for user, count in times.items():
-            await pace.spend(CHANGE_UNITS)
+        for user, count in counts.items():
+            await pace.charge(CHANGE_UNITS)
             described.append(await self._describe(user, count))
         return described
 
-    async def _describe(self, user: str, times: int) -> Described:
+    async def _describe(self, user: str, count: int) -> DescribedUser:
         if not user:
-            return Described(user, {}, ErrorCode.RESOURCE_NOT_FOUND, _NO_NAME)
-        if times > 1:
-            return Described(
+            return DescribedUser(user, {}, ErrorCode.RESOURCE_NOT_FOUND, _EMPTY_NAME_MESSAGE)
+        if count > 1:
+            return DescribedUser(
                 user,
                 {},
                 ErrorCode.DUPLICATE_RESOURCE,
                 "Cannot describe SCRAM credentials for the same user twice in a single request:"
                 f" {user}",
             )
-        return _described(user, await self._configs.get("users", sanitize(user)))
+        return _description(user, await self._configs.get("users", sanitize(user)))
 
     async def alter(
         self, changes: Sequence[Deletion | Upsertion], pace: Pace
@@ -106,15 +106,15 @@ class ScramAdmin:
         user's credentials has changed.
         """
         by_user: dict[str, list[Deletion | Upsertion]] = {}
-        for few in pieces(changes):
+        for few in chunks(changes):
             for change in few:
                 by_user.setdefault(change.user, []).append(change)
-            await pace.spend(len(few))
+            await pace.charge(len(few))
         results: dict[str, ApiError | None] = {}
         for user, wanted in by_user.items():
             refusal = _refusal(wanted)
-            await pace.spend(ROW_UNITS if refusal else CHANGE_UNITS)
-            async with self._changing:
+            await pace.charge(ROW_UNITS if refusal else CHANGE_UNITS)
+            async with self._change_lock:
                 results[user] = refusal or await until_unchanged(partial(self._alter, user, wanted))
         return results
 
@@ -140,7 +140,7 @@ class ScramAdmin:
         return None
 
 
-def _described(user: str, configs: dict[str, str]) -> Described:
+def _description(user: str, configs: dict[str, str]) -> DescribedUser:
     try:
         iterations = {
             mechanism: ScramCredential.parse(configs[name]).iterations
@@ -148,10 +148,10 @@ def _described(user: str, configs: dict[str, str]) -> Described:
             if name in configs
         }
     except ConfigError as error:
-        return Described(user, {}, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
+        return DescribedUser(user, {}, ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
     if iterations:
-        return Described(user, iterations)
-    return Described(
+        return DescribedUser(user, iterations)
+    return DescribedUser(
         user,
         {},
         ErrorCode.RESOURCE_NOT_FOUND,
@@ -163,7 +163,7 @@ def _refusal(changes: Sequence[Deletion | Upsertion]) -> ApiError | None:
     """The last refusal of one user's changes that does not depend on stored credentials."""
     for change in reversed(changes):
         if not change.user:
-            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, _NO_NAME)
+            return ApiError(ErrorCode.UNACCEPTABLE_CREDENTIAL, _EMPTY_NAME_MESSAGE)
         if change.mechanism not in _MECHANISMS:
             return ApiError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
         if isinstance(change, Upsertion) and change.iterations > ITERATIONS_MAX:

@@ -54,7 +54,7 @@ class TokenAdmin:
         self._clock = clock
         self._random = random
         self._times = times
-        self._changing = asyncio.Lock()
+        self._change_lock = asyncio.Lock()
 
     async def create(
         self, owner: str, requester: str, renewers: tuple[str, ...], max_lifetime_ms: int
@@ -62,8 +62,8 @@ class TokenAdmin:
         """Create a token. With a `max_lifetime_ms` of 0 or less, it has the longest lifetime of
         this broker's configuration.
         """
-        longest_ms, expiry_time_ms = self._times
-        lifetime_ms = longest_ms if max_lifetime_ms <= 0 else min(max_lifetime_ms, longest_ms)
+        limit_ms, expiry_time_ms = self._times
+        lifetime_ms = limit_ms if max_lifetime_ms <= 0 else min(max_lifetime_ms, limit_ms)
         now_ms = self._clock.time_ms()
         token = TokenInformation(
             str(Uuid.random(self._random)),
@@ -99,9 +99,9 @@ class TokenAdmin:
         """
         if period_ms >= 0:
             return await self._change(principal, hmac, lambda now_ms: now_ms + period_ms)
-        async with self._changing:
+        async with self._change_lock:
             while True:
-                token, version = await self._stored(principal, hmac)
+                token, version = await self._find_token(principal, hmac)
                 if await self._store.delete(token.token_id, version):
                     await self._changes.refresh(token.token_id)
                     logger.info(
@@ -113,7 +113,7 @@ class TokenAdmin:
         """Remove every token that has expired."""
         now_ms = self._clock.time_ms()
         for known in [token for token in self._tokens.all() if token.is_expired(now_ms)]:
-            async with self._changing:
+            async with self._change_lock:
                 # Another broker may have renewed it just now.
                 found = await self._store.get(known.token_id)
                 if found is None or not found[0].is_expired(now_ms):
@@ -127,9 +127,9 @@ class TokenAdmin:
                     )
 
     async def _change(self, principal: str, hmac: bytes, expiry_of: Callable[[int], int]) -> int:
-        async with self._changing:
+        async with self._change_lock:
             while True:
-                token, version = await self._stored(principal, hmac)
+                token, version = await self._find_token(principal, hmac)
                 now_ms = self._clock.time_ms()
                 if token.is_expired(now_ms):
                     raise ApiError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
@@ -142,7 +142,7 @@ class TokenAdmin:
                     )
                     return changed.expiry_ms
 
-    async def _stored(self, principal: str, hmac: bytes) -> tuple[TokenInformation, int]:
+    async def _find_token(self, principal: str, hmac: bytes) -> tuple[TokenInformation, int]:
         """The stored token of an HMAC and its version, if `principal` may change the token."""
         token_id = self._tokens.id_of(hmac)
         found = None if token_id is None else await self._store.get(token_id)

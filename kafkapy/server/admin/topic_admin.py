@@ -19,14 +19,14 @@ from kafkapy.common.topic_configs import validate_topic_configs
 from kafkapy.common.topic_partition import is_topic_name, names_collide, validate_topic_name
 from kafkapy.common.uuid import Uuid
 from kafkapy.metadata.cache import MetadataCache
-from kafkapy.server.config.ineffective_configs import warn_of_topic
+from kafkapy.server.config.ineffective_configs import warn_of_topic_configs
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.stores.store import ControllerMoved, ZkStore
 from kafkapy.zk.zookeeper import BadVersion, NodeExists, NoNode
 
 UNSET: Final = -1
 CLUSTER_METADATA_TOPIC: Final = "__cluster_metadata"
-PARTITIONS_AT_ONCE: Final = 10_000
+PARTITIONS_PER_REQUEST_MAX: Final = 10_000
 
 _log = logging.getLogger("kafka.server.ZkAdminManager")
 
@@ -35,7 +35,7 @@ Assignment = dict[int, tuple[int, ...]]
 Charge = Callable[[int], None]
 
 
-def free(partitions: int) -> None:
+def no_charge(partitions: int) -> None:
     """The `Charge` of requests without a quota."""
 
 
@@ -94,7 +94,7 @@ class TopicAdmin:
         assignment: Mapping[int, Sequence[int]] | None = None,
         configs: Mapping[str, str | None] | None = None,
         validate_only: bool = False,
-        charge: Charge = free,
+        charge: Charge = no_charge,
     ) -> CreatedTopic:
         """Write a topic's config and its znode. -1 and no assignment mean the broker's defaults.
 
@@ -108,30 +108,32 @@ class TopicAdmin:
                 ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited."
             )
         if self._metadata.image.topic(name) is not None:
-            raise _exists(name)
-        given = _without_nulls(configs or {})
+            raise _topic_already_exists(name)
+        overrides = _without_nulls(configs or {})
         if assignment and (num_partitions != UNSET or replication_factor != UNSET):
             raise ApiError(
                 ErrorCode.INVALID_REQUEST,
                 "Both numPartitions or replicationFactor and replicasAssignments were set."
                 " Both cannot be used at the same time.",
             )
-        _bound(len(assignment) if assignment else num_partitions)
+        _limit_partitions(len(assignment) if assignment else num_partitions)
         if assignment:
-            placed = {index: tuple(replicas) for index, replicas in sorted(assignment.items())}
+            replicas_by_partition = {
+                index: tuple(replicas) for index, replicas in sorted(assignment.items())
+            }
         else:
-            placed = self._place(num_partitions, replication_factor)
+            replicas_by_partition = self._default_assignment(num_partitions, replication_factor)
         await self._validate_name(name)
-        _validate_assignment(placed)
-        _validate_configs(given)
-        created = CreatedTopic(name, Uuid.random(self._random), placed, given)
+        _validate_assignment(replicas_by_partition)
+        _validate_configs(overrides)
+        created = CreatedTopic(name, Uuid.random(self._random), replicas_by_partition, overrides)
         if not validate_only:
             charge(created.num_partitions)
             await self._write(created)
         return created
 
     async def delete_topic(
-        self, name: str, charge: Charge = free, topic_id: Uuid | None = None
+        self, name: str, charge: Charge = no_charge, topic_id: Uuid | None = None
     ) -> None:
         """Queue a topic for deletion. Repeated calls have no further effect. With `topic_id`, a
         topic with that name but another id is not deleted.
@@ -164,7 +166,7 @@ class TopicAdmin:
         count: int,
         assignments: Sequence[Sequence[int]] | None = None,
         validate_only: bool = False,
-        charge: Charge = free,
+        charge: Charge = no_charge,
     ) -> Assignment:
         """Grow a topic to `count` partitions; `assignments` are for the new ones. Returns the
         assignment of the new ones.
@@ -175,38 +177,38 @@ class TopicAdmin:
                 INVALID_REPLICATION_FACTOR.
         """
         if not is_topic_name(name):
-            raise _unknown(name)
+            raise _unknown_topic(name)
         if await self._store.requests.is_queued_for_deletion(name):
             raise ApiError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
         topic = await self._store.topics.get(name)
         if topic is None or not topic.assignment:
-            raise _unknown(name)
+            raise _unknown_topic(name)
         if topic.adding_replicas or topic.removing_replicas:
             raise ApiError(
                 ErrorCode.REASSIGNMENT_IN_PROGRESS,
                 f"A partition reassignment is in progress for the topic '{name}'.",
             )
         increment = _increment(len(topic.assignment), count)
-        _bound(increment)
+        _limit_partitions(increment)
         brokers = [
             BrokerPlace(broker_id, registration.broker.rack)
             for broker_id, registration in sorted((await self._store.brokers.get_all()).items())
         ]
         if assignments is None:
-            new = _place_behind(topic, brokers, increment)
+            new_assignment = _place_new_partitions(topic, brokers, increment)
         else:
-            new = _validate_new(topic, brokers, increment, assignments)
+            new_assignment = _validate_new_partitions(topic, brokers, increment, assignments)
         if not validate_only:
             charge(increment)
-            _log.info("Creating %d partitions for '%s': %s", increment, name, new)
+            _log.info("Creating %d partitions for '%s': %s", increment, name, new_assignment)
             try:
-                await self._grow(topic, new)
+                await self._add_partitions(topic, new_assignment)
             except BadVersion:
                 # The topic has changed since it was read, perhaps by a reassignment. Read it again.
                 return await self.create_partitions(name, count, assignments)
-        return new
+        return new_assignment
 
-    def _place(self, num_partitions: int, replication_factor: int) -> Assignment:
+    def _default_assignment(self, num_partitions: int, replication_factor: int) -> Assignment:
         """The default placement over the live brokers, from a random start."""
         brokers = [
             BrokerPlace(broker_id, broker.rack)
@@ -225,7 +227,7 @@ class TopicAdmin:
     async def _validate_name(self, name: str) -> None:
         validate_topic_name(name)
         if await self._store.topics.exists(name):
-            raise _exists(name)
+            raise _topic_already_exists(name)
         if await self._store.requests.is_queued_for_deletion(name):
             raise ApiError(
                 ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' is marked for deletion."
@@ -249,26 +251,28 @@ class TopicAdmin:
         )
         topic = TopicDescription(created.name, created.topic_id, created.assignment)
         try:
-            warn_of_topic(created.name, created.configs)
+            warn_of_topic_configs(created.name, created.configs)
             await self._store.create_topic(topic, created.configs)
         except ControllerMoved as moved:
             raise ApiError(ErrorCode.STALE_CONTROLLER_EPOCH, str(moved)) from moved
         except NodeExists:
-            raise _exists(created.name) from None
+            raise _topic_already_exists(created.name) from None
 
-    async def _grow(self, topic: TopicDescription, new: Assignment) -> None:
-        grown = TopicDescription(topic.topic, topic.topic_id, {**topic.assignment, **new})
+    async def _add_partitions(self, topic: TopicDescription, new_assignment: Assignment) -> None:
+        updated = TopicDescription(
+            topic.topic, topic.topic_id, {**topic.assignment, **new_assignment}
+        )
         try:
-            await self._store.topics.update(grown, topic)
+            await self._store.topics.update(updated, topic)
         except NoNode:
-            raise _unknown(topic.topic) from None
+            raise _unknown_topic(topic.topic) from None
 
 
-def _exists(name: str) -> ApiError:
+def _topic_already_exists(name: str) -> ApiError:
     return ApiError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
 
 
-def _unknown(name: str) -> ApiError:
+def _unknown_topic(name: str) -> ApiError:
     return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
@@ -305,14 +309,14 @@ def _validate_configs(configs: Mapping[str, str]) -> None:
         raise ApiError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
 
-def _bound(partitions: int) -> None:
+def _limit_partitions(partitions: int) -> None:
     """Refuse more new partitions than can be placed and written in one step.
 
     The limit, error code and message are those of Kafka 4's controller
     (`MAX_PARTITIONS_PER_BATCH`). Kafka 3.9 with ZooKeeper has no limit: a request for 2^31-1
     partitions takes all memory.
     """
-    if partitions > PARTITIONS_AT_ONCE:
+    if partitions > PARTITIONS_PER_REQUEST_MAX:
         raise ApiError(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )
@@ -329,7 +333,7 @@ def _increment(old: int, count: int) -> int:
     return count - old
 
 
-def _place_behind(
+def _place_new_partitions(
     topic: TopicDescription, brokers: Sequence[BrokerPlace], increment: int
 ) -> Assignment:
     """Place new partitions. The placement starts at partition 0's preferred leader in the list of
@@ -347,7 +351,7 @@ def _place_behind(
     )
 
 
-def _validate_new(
+def _validate_new_partitions(
     topic: TopicDescription,
     brokers: Sequence[BrokerPlace],
     increment: int,
@@ -366,8 +370,8 @@ def _validate_new(
             " assignments provided."
         )
     old, expected = len(topic.assignment), len(topic.assignment[0])
-    new = {old + i: tuple(replicas) for i, replicas in enumerate(assignments)}
-    for partition, replicas in new.items():
+    new_assignment = {old + i: tuple(replicas) for i, replicas in enumerate(assignments)}
+    for partition, replicas in new_assignment.items():
         if not replicas:
             raise _bad_assignment(
                 f"Cannot have replication factor of 0 for partition id {partition}."
@@ -377,11 +381,13 @@ def _validate_new(
                 "Duplicate brokers not allowed in replica assignment:"
                 f" {', '.join(map(str, replicas))} for partition id {partition}."
             )
-    uneven = {p: len(replicas) for p, replicas in new.items() if len(replicas) != expected}
+    uneven = {
+        p: len(replicas) for p, replicas in new_assignment.items() if len(replicas) != expected
+    }
     if uneven:
         raise _bad_assignment(
             "Inconsistent replication factor between partitions, partition 0 has"
             f" {expected} while partitions [{', '.join(map(str, uneven))}] have replication"
             f" factors [{', '.join(map(str, uneven.values()))}], respectively."
         )
-    return new
+    return new_assignment

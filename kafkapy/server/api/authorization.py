@@ -12,7 +12,7 @@ from kafkapy.common.topic_partition import quoted
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import CLUSTER_NAME, REFUSALS, Operation, ResourceKind
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import CHECK_UNITS, Work, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, Work, chunks
 from kafkapy.zk.stores.paths import java_name
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ T = TypeVar("T")
 _audit = logging.getLogger("kafka.authorizer.logger")
 
 
-class Need(NamedTuple):
-    """An operation on a resource that must be allowed."""
+class Action(NamedTuple):
+    """An operation on a resource that must be allowed (`Action` in Kafka's `Authorizer`)."""
 
     operation: Operation
     kind: ResourceKind
@@ -63,11 +63,11 @@ class Authorization:
             ApiError: the error code of this resource type.
         """
         if not self.is_allowed(context, operation, kind, name):
-            log_denied(context, Need(operation, kind, name))
+            log_denied(context, Action(operation, kind, name))
             message = f"{context.principal} is not authorized: {operation.name} on {name} is needed"
             raise ApiError(REFUSALS[kind], message)
 
-    def permitted(
+    def allowed_operations(
         self, context: RequestContext, operations: int, kind: ResourceKind, name: str
     ) -> int:
         """The allowed operations of a bit set."""
@@ -77,7 +77,7 @@ class Authorization:
             if operations >> operation & 1 and self.is_allowed(context, operation, kind, name)
         )
 
-    def visible(
+    def describable_rows(
         self,
         context: RequestContext,
         kind: ResourceKind,
@@ -85,14 +85,14 @@ class Authorization:
         name_of: Callable[[T], str],
     ) -> Work[list[T]]:
         """The rows whose resource the caller may describe. Others are left out without an error."""
-        may_see = partial(self.is_allowed, context, Operation.DESCRIBE, kind)
-        seen: list[T] = []
-        for few in pieces(rows):
-            seen += [row for row in few if may_see(name_of(row))]
+        may_describe = partial(self.is_allowed, context, Operation.DESCRIBE, kind)
+        describable: list[T] = []
+        for few in chunks(rows):
+            describable += [row for row in few if may_describe(name_of(row))]
             yield CHECK_UNITS * len(few)
-        return seen
+        return describable
 
-    def may_make_topic(self, context: RequestContext, name: str) -> bool:
+    def may_create_topic(self, context: RequestContext, name: str) -> bool:
         """Whether the caller may create a topic automatically."""
         return self.is_allowed(context, Operation.CREATE, ResourceKind.CLUSTER) or self.is_allowed(
             context, Operation.CREATE, ResourceKind.TOPIC, name
@@ -100,13 +100,13 @@ class Authorization:
 
 
 def are_allowed(
-    authorizer: AclAuthorizer, principal: str, host: str, needs: Sequence[Need]
+    authorizer: AclAuthorizer, principal: str, host: str, actions: Sequence[Action]
 ) -> bool:
     """Whether a principal may perform all these operations."""
-    return all(authorizer.is_allowed(principal, host, *need) for need in needs)
+    return all(authorizer.is_allowed(principal, host, *action) for action in actions)
 
 
-def log_denied(context: RequestContext, need: Need) -> None:
+def log_denied(context: RequestContext, action: Action) -> None:
     """Write Kafka's audit line for a denied operation. Callers that only leave a resource out of a
     response do not log.
     """
@@ -114,10 +114,10 @@ def log_denied(context: RequestContext, need: Need) -> None:
         "Principal = %s is Denied operation = %s from host = %s on resource = %s:LITERAL:%s"
         " for request = %s",
         context.principal,
-        java_name(need.operation.name),
+        java_name(action.operation.name),
         context.client_host,
-        java_name(need.kind.name),
+        java_name(action.kind.name),
         # Names of other resources than topics may have line breaks, which would forge log lines.
-        need.name if need.name.isprintable() else quoted(need.name),
+        action.name if action.name.isprintable() else quoted(action.name),
         java_name(ApiKey(context.header.api_key).name),
     )

@@ -20,16 +20,16 @@ from kafkapy.protocol.headers import (
 )
 from kafkapy.protocol.schema import has_more_elements
 from kafkapy.protocol.server_connection import Request
-from kafkapy.server.api.fetch_fast_path import FetchFastPath, is_of_session
+from kafkapy.server.api.fetch_fast_path import FetchFastPath, is_follower_session_fetch
 from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE, refusal
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection, NoResponse, Pending
-from kafkapy.server.requests.turns import worked
+from kafkapy.server.requests.turns import as_work
 
 if TYPE_CHECKING:
     from kafkapy.protocol.schema import Message
-    from kafkapy.server.api.served import AnyServed
+    from kafkapy.server.api.served import AnyServedApi
     from kafkapy.server.api.throttler import Throttler
     from kafkapy.server.counts.metrics import RequestMetrics
     from kafkapy.server.requests.outcomes import Outcome
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
         FastPath,
         Parts,
         Reply,
-        Running,
+        RunningWork,
     )
-    from kafkapy.server.requests.turns import Turns, Work
+    from kafkapy.server.requests.turns import SliceScheduler, Work
 
 logger = logging.getLogger("kafka.server.KafkaApis")
 
-_ROWS_ANSWER_ROWS: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT})
+_RESPONSE_HAS_REQUEST_ROWS: Final = frozenset({ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT})
 _NOT_MESSAGES: Final = (Pending, NoResponse, CloseConnection)
 _NOT_TO_ENCODE: Final = (list, NoResponse, CloseConnection, ProtocolViolation)
 
@@ -65,10 +65,10 @@ class Dispatcher:
 
     def __init__(
         self,
-        table: Mapping[int, AnyServed],
+        table: Mapping[int, AnyServedApi],
         metrics: RequestMetrics,
         throttler: Throttler,
-        turns: Turns,
+        slices: SliceScheduler,
         produce_fast_path: Callable[[RequestContext, Caller], ProduceFastPath],
         fetch_fast_path: Callable[[RequestContext, Caller], FetchFastPath],
     ) -> None:
@@ -76,7 +76,7 @@ class Dispatcher:
         self._metrics = metrics
         self._quotas = throttler.quotas
         self._throttler = throttler
-        self._turns = turns
+        self._slices = slices
         self._produce_fast_path = produce_fast_path
         self._fetch_fast_path = fetch_fast_path
 
@@ -107,33 +107,33 @@ class Dispatcher:
             context.header, context.version = header, 0
             # The handler of ApiVersions returns its response at once.
             return self.encode(header, served.handle(context, None))  # type: ignore[arg-type]
-        outcome: Outcome[Message] | Running
+        outcome: Outcome[Message] | RunningWork
         try:
             message, _ = decoder(served.request_class, version)(
                 request.frame, request.body, ROOM_AT_ONCE_BYTES
             )
         except MessageTooLarge:
             work = self._handle_large(served, context, request)
-            outcome = self._turns.queue(work, may_drop=header.api_key != ApiKey.PRODUCE)
+            outcome = self._slices.queue(work, may_drop=header.api_key != ApiKey.PRODUCE)
         else:
             outcome = self._call(served, context, message)
             if isinstance(outcome, GeneratorType):
-                outcome = self._turns.run(self._go_on(served, context, message, outcome))
-            self._learn(connection, request, message)
+                outcome = self._slices.run(self._continue(served, context, message, outcome))
+            self._prepare_fast_path(connection, request, message)
         seconds = time.perf_counter() - started
         self._metrics.observe(served.name, seconds)
         if self._quotas.are_set:
-            outcome = self._throttler.settle(connection, context, request, outcome, seconds)
+            outcome = self._throttler.charge_request(connection, context, request, outcome, seconds)
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
-        if header.api_key not in _ROWS_ANSWER_ROWS:
+        if header.api_key not in _RESPONSE_HAS_REQUEST_ROWS:
             return self.encode(header, outcome)
         # Hot. These responses have the rows of their requests, which were decoded in one slice. So
         # they are not too large to be encoded in one slice.
         return encode_response(outcome, header.api_key, version, header.correlation_id)
 
     def _handle_large(
-        self, served: AnyServed, context: RequestContext, request: Request
+        self, served: AnyServedApi, context: RequestContext, request: Request
     ) -> Work[Outcome[Message] | ProtocolViolation]:
         """Decode and handle a request with many rows. A protocol violation is returned, not raised:
         the connection handles it.
@@ -146,19 +146,19 @@ class Dispatcher:
         return self._decode_and_handle(served, context, frame, request.body, room)
 
     def _decode_and_handle(
-        self, served: AnyServed, context: RequestContext, frame: memoryview, body: int, room: int
+        self, served: AnyServedApi, context: RequestContext, frame: memoryview, body: int, room: int
     ) -> Work[Outcome[Message] | ProtocolViolation]:
         decode = sliced_decoder(served.request_class, context.version)
         try:
             message, _ = yield from decode(frame, body, room)
             outcome = self._call(served, context, message)
             if isinstance(outcome, GeneratorType):
-                outcome = yield from self._go_on(served, context, message, outcome)
+                outcome = yield from self._continue(served, context, message, outcome)
         except ProtocolViolation as violation:
             return violation
         return outcome
 
-    def _learn(  # type: ignore[explicit-any]
+    def _prepare_fast_path(  # type: ignore[explicit-any]
         self, connection: Caller, request: Request, message: Any
     ) -> None:
         """Prepare the connection's fast path for later requests like this one. `message` is of the
@@ -170,13 +170,13 @@ class Dispatcher:
                 context = self._context(connection, request.header)
                 connection.fast_path = self._produce_fast_path(context, connection)
             if isinstance(connection.fast_path, ProduceFastPath):
-                connection.fast_path.learn(request.frame, request.header, message)
-        elif key == ApiKey.FETCH and is_of_session(message):
+                connection.fast_path.prepare(request.frame, request.header, message)
+        elif key == ApiKey.FETCH and is_follower_session_fetch(message):
             if connection.fast_path is None:
                 context = self._context(connection, request.header)
                 connection.fast_path = self._fetch_fast_path(context, connection)
             if isinstance(connection.fast_path, FetchFastPath):
-                connection.fast_path.learn(request.frame, request.header, message)
+                connection.fast_path.prepare(request.frame, request.header, message)
 
     def _context(self, connection: Caller, header: RequestHeader) -> RequestContext:
         return RequestContext(
@@ -189,8 +189,8 @@ class Dispatcher:
         )
 
     def _call(
-        self, served: AnyServed, context: RequestContext, message: Message
-    ) -> Outcome[Message] | Running:
+        self, served: AnyServedApi, context: RequestContext, message: Message
+    ) -> Outcome[Message] | RunningWork:
         try:
             return served.handle(context, message)  # type: ignore[return-value]
         except ProtocolViolation:
@@ -198,9 +198,9 @@ class Dispatcher:
         except Exception as fault:
             return _refusal(served, context, message, fault)
 
-    def _go_on(
+    def _continue(
         self,
-        served: AnyServed,
+        served: AnyServedApi,
         context: RequestContext,
         message: Message,
         work: Work[Outcome[Message]],
@@ -211,9 +211,9 @@ class Dispatcher:
         except ProtocolViolation:
             raise
         except Exception as fault:
-            return (yield from worked(_refusal(served, context, message, fault)))
+            return (yield from as_work(_refusal(served, context, message, fault)))
 
-    def repeat(
+    def dispatch_fast(
         self, connection: Caller, fast_path: FastPath, frame: memoryview
     ) -> bytes | Reply | None:
         """Handle a request on the connection's fast path. Returns the same as `dispatch`; or None,
@@ -221,7 +221,7 @@ class Dispatcher:
         """
         started = time.perf_counter()
         try:
-            answer = fast_path.handle(frame)
+            response = fast_path.handle(frame)
         except Exception as fault:
             # The request may have had effects before the exception, so it is not handled again.
             header, body = decode_request_header(frame)
@@ -229,14 +229,14 @@ class Dispatcher:
             message, _ = decoder(served.request_class, header.api_version)(frame, body)
             context = self._context(connection, header)
             refusal = _refusal(served, context, message, fault)
-            answer = self.encode(header, refusal)
-        if answer is not None:
+            response = self.encode(header, refusal)
+        if response is not None:
             fast_path.times.add(time.perf_counter() - started)
-        return answer
+        return response
 
     @overload
     def encode(
-        self, header: RequestHeader, response: Message | CloseConnection | Running
+        self, header: RequestHeader, response: Message | CloseConnection | RunningWork
     ) -> Reply: ...
 
     @overload
@@ -250,32 +250,36 @@ class Dispatcher:
         if isinstance(response, _NOT_TO_ENCODE):
             return response
         if isinstance(response, GeneratorType):
-            return self._turns.queue(_make_and_encode(response, header))
+            return self._slices.queue(_create_and_encode(response, header))
         if has_more_elements(response, ELEMENTS_AT_ONCE):
-            return self._turns.queue(_encode_large(response, header))
+            return self._slices.queue(_encode_large(response, header))
         try:
             return encode_response(
                 response, header.api_key, header.api_version, header.correlation_id
             )
         except ValueError as error:
-            return _unencodable(error)
+            return _close_unencodable(error)
 
 
-def _make_and_encode(
+def _create_and_encode(
     response: Work[Outcome[Message]], header: RequestHeader
 ) -> Work[Outcome[Parts | Message]]:
-    made = yield from response
-    return made if isinstance(made, _NOT_MESSAGES) else (yield from _encode_large(made, header))
+    message = yield from response
+    return (
+        message
+        if isinstance(message, _NOT_MESSAGES)
+        else (yield from _encode_large(message, header))
+    )
 
 
 def _encode_large(response: Message, header: RequestHeader) -> Work[Parts | CloseConnection]:
     try:
         return (yield from sliced_encode_response(response, header))
     except ValueError as error:
-        return _unencodable(error)
+        return _close_unencodable(error)
 
 
-def _unencodable(error: ValueError) -> CloseConnection:
+def _close_unencodable(error: ValueError) -> CloseConnection:
     """Close a connection whose response cannot be encoded in the client's version, so that the
     client gets an error at once, not a timeout.
     """
@@ -284,8 +288,8 @@ def _unencodable(error: ValueError) -> CloseConnection:
 
 
 def _refusal(
-    served: AnyServed, context: RequestContext, message: Message, fault: Exception
-) -> Message | CloseConnection | Running:
+    served: AnyServedApi, context: RequestContext, message: Message, fault: Exception
+) -> Message | CloseConnection | RunningWork:
     if not isinstance(fault, ApiError):
         logger.error(
             "Error while handling %s from %s", served.name, context.client_host, exc_info=fault

@@ -18,11 +18,11 @@ from kafkapy.protocol.messages.fetch import (
 )
 from kafkapy.replication.fetch_session import FetchContext, FetchPartition, FetchResult
 from kafkapy.security.acls import CLUSTER_NAME, Operation, ResourceKind
-from kafkapy.server.api.authorization import Need
-from kafkapy.server.api.old_fetches import FIRST_VERSION_AS_STORED, adapt, convert
+from kafkapy.server.api.authorization import Action
+from kafkapy.server.api.old_fetches import FIRST_VERSION_WITH_ZSTD, adapt_errors, convert_records
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.network.file_region_sender import hold_regions
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, chunks
 
 if TYPE_CHECKING:
     from kafkapy.protocol.primitives import Records
@@ -30,42 +30,42 @@ if TYPE_CHECKING:
     from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
-NEEDS_OF_FOLLOWER: Final = (Need(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
-"""The operation and resource that a follower's fetch needs."""
+FOLLOWER_ACTIONS: Final = (Action(Operation.CLUSTER_ACTION, ResourceKind.CLUSTER, CLUSTER_NAME),)
+"""The actions that a follower's fetch needs."""
 FIRST_VERSION_WITH_IDS: Final = 13
 _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 @dataclass(frozen=True)
-class FetchAnswers:
+class FetchResponses:
     """Creates the fetch responses of one broker."""
 
     replicas: ReplicaManager
     metrics: Metrics
     cluster: ClusterView
 
-    def answer(
+    def create(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]
     ) -> FetchResponse | Work[FetchResponse]:
         """The response with a session's rows; for many rows, or rows to convert, the work that
         creates it.
         """
-        if context.version < FIRST_VERSION_AS_STORED:
+        if context.version < FIRST_VERSION_WITH_ZSTD:
             replicas = self.replicas
-            results = adapt(replicas, context.version, results)
-            work = convert(replicas, context.version, results)
+            results = adapt_errors(replicas, context.version, results)
+            work = convert_records(replicas, context.version, results)
             if work is not None:
-                return self._answer_converted(context, session, work)
-        return self._answer(context, session, results)
+                return self._create_converted(context, session, work)
+        return self._create(context, session, results)
 
-    def _answer_converted(
+    def _create_converted(
         self, context: RequestContext, session: FetchContext, work: Work[list[FetchResult]]
     ) -> Work[FetchResponse]:
         results = yield from work
-        answer = self._answer(context, session, results)
-        return answer if isinstance(answer, FetchResponse) else (yield from answer)
+        response = self._create(context, session, results)
+        return response if isinstance(response, FetchResponse) else (yield from response)
 
-    def _answer(
+    def _create(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]
     ) -> FetchResponse | Work[FetchResponse]:
         topics: list[FetchableTopicResponse] = []
@@ -73,18 +73,18 @@ class FetchAnswers:
         if len(results) > ROWS_AT_ONCE:
             # Requests that are handled between two slices may close the files.
             hold_regions([result.records for result in results])
-            return self._answer_in_slices(context, session, results)
+            return self._create_in_slices(context, session, results)
         self._add_rows(context, session.choose(results), topics, leaders)
         if leaders:
             return self._response(context, session, topics, leaders)
         return FetchResponse(session_id=session.session_id, responses=topics)
 
-    def _answer_in_slices(
+    def _create_in_slices(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]
     ) -> Work[FetchResponse]:
         topics: list[FetchableTopicResponse] = []
         leaders: set[int] = set()
-        for few in pieces(results):
+        for few in chunks(results):
             self._add_rows(context, session.choose(few), topics, leaders)
             yield ROW_UNITS // 2 * len(few)
         return self._response(context, session, topics, leaders)
@@ -112,11 +112,11 @@ class FetchAnswers:
                 )
             row = _row(result)
             if result.error:
-                self.metrics.fetch_failed(wanted.topic or "")
+                self.metrics.count_failed_fetch(wanted.topic or "")
                 if context.version >= 16 and result.error in _LEADER_ERRORS:
                     self._add_leader(wanted, row, leaders)
             elif result.size_bytes:
-                self.metrics.fetched(wanted.topic or "", result.size_bytes)
+                self.metrics.count_fetch(wanted.topic or "", result.size_bytes)
             topics[-1].partitions.append(row)
 
     def _response(

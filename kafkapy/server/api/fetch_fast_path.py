@@ -23,28 +23,28 @@ from kafkapy.replication.fetch_session import (
     FetchResult,
     FetchSession,
 )
-from kafkapy.replication.follower_wait import FollowerWait, Kind
+from kafkapy.replication.follower_wait import ChangeKind, FollowerWait
 from kafkapy.replication.partition import READ_UNCOMMITTED, Partition
 from kafkapy.server.api.authorization import are_allowed
-from kafkapy.server.api.fetch_answer import NEEDS_OF_FOLLOWER
+from kafkapy.server.api.fetch_answer import FOLLOWER_ACTIONS
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.standing_decision import StandingDecision
+from kafkapy.server.api.standing_decision import CachedDecision
 from kafkapy.server.requests.outcomes import Pending
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.metadata.acl_authorizer import AclAuthorizer
     from kafkapy.replication.fetch_session import FetchSessionCache
-    from kafkapy.server.api.fetch_answer import FetchAnswers
-    from kafkapy.server.api.standing_decision import Authenticated
+    from kafkapy.server.api.fetch_answer import FetchResponses
+    from kafkapy.server.api.standing_decision import AuthenticatedConnection
     from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.replicas.fetch_reader import FetchReader
     from kafkapy.server.replicas.replica_manager import ReplicaManager
     from kafkapy.server.requests.request_handler import Parts
 
 
-def is_of_session(request: FetchRequest) -> bool:
+def is_follower_session_fetch(request: FetchRequest) -> bool:
     """Whether a fetch is sent by a follower, continues a session, and names one partition."""
     return (
         request.replica_state.replica_id >= 0
@@ -60,8 +60,8 @@ def is_of_session(request: FetchRequest) -> bool:
 class FetchFastPath:
     """Handles one connection's follower fetches. `context` is used for all of them."""
 
-    __slots__ = ("_answers", "_clock", "_context", "_correlation_id", "_max_bytes", "_metrics",
-                 "_params", "_pending", "_reader", "_replicas", "_right", "_sessions", "_shape",
+    __slots__ = ("_acl_decision", "_clock", "_context", "_correlation_id", "_max_bytes", "_metrics",
+                 "_params", "_pending", "_reader", "_replicas", "_responses", "_sessions", "_shape",
                  "_wait", "times")  # fmt: skip
 
     def __init__(
@@ -71,18 +71,18 @@ class FetchFastPath:
         reader: FetchReader,
         sessions: FetchSessionCache,
         clock: Clock,
-        answers: FetchAnswers,
+        responses: FetchResponses,
         max_bytes: int,
         authorizer: AclAuthorizer | None,
         context: RequestContext,
-        client: Authenticated,
+        connection: AuthenticatedConnection,
     ) -> None:
         self._replicas = replicas
         self._metrics = metrics
         self._reader = reader
         self._sessions = sessions
         self._clock = clock
-        self._answers = answers
+        self._responses = responses
         self._max_bytes = max_bytes
         self._context = context
         self._correlation_id = 0  # of the fetch that is served or parked
@@ -91,18 +91,18 @@ class FetchFastPath:
         self._shape: FetchShape | None = None
         self.times = metrics.requests.by_name["Fetch"]
         self._wait: FollowerWait | None = None
-        self._right: StandingDecision | None = None  # None: without an authorizer
+        self._acl_decision: CachedDecision | None = None  # None: without an authorizer
         host = context.client_host
         if authorizer is not None:
-            self._right = StandingDecision(
+            self._acl_decision = CachedDecision(
                 authorizer,
-                client,
-                lambda user: are_allowed(authorizer, user, host, NEEDS_OF_FOLLOWER),
+                connection,
+                lambda user: are_allowed(authorizer, user, host, FOLLOWER_ACTIONS),
             )
 
-    def learn(self, frame: memoryview, header: RequestHeader, request: FetchRequest) -> None:
-        """Prepare for later requests like `request`, for which `is_of_session` is true and which
-        took the general path.
+    def prepare(self, frame: memoryview, header: RequestHeader, request: FetchRequest) -> None:
+        """Prepare for later requests like `request`, for which `is_follower_session_fetch` is true
+        and which took the general path.
         """
         if self._shape is not None and self._shape.match(frame) is not None:
             return
@@ -126,46 +126,46 @@ class FetchFastPath:
         this call.
         """
         shape = self._shape
-        asked = None if shape is None else shape.match(frame)
-        if shape is None or asked is None:
+        matched = None if shape is None else shape.match(frame)
+        if shape is None or matched is None:
             return None
-        right = self._right
-        if right is not None and not right.holds():
+        acl_decision = self._acl_decision
+        if acl_decision is not None and not acl_decision.holds():
             return None
         session = self._sessions.get(shape.session_id)
-        if session is None or session.epoch != asked.session_epoch:
+        if session is None or session.epoch != matched.session_epoch:
             return None
-        wait = self._waiting(session)
+        wait = self._get_wait(session)
         replicas = self._replicas
         if wait is None or replicas.quotas.leader.limit is not None:
             return None
-        wanted = session.partitions.get((asked.topic_id, asked.partition))
+        wanted = session.partitions.get((matched.topic_id, matched.partition))
         if wanted is None:
             return None
-        wanted.ask(*asked[4:])
-        finds_records = False
-        for each in wait.news():
-            if each.kind is Kind.REFUSAL:
+        wanted.update_request_params(*matched[4:])
+        has_records = False
+        for each in wait.changes():
+            if each.kind is ChangeKind.REFUSAL:
                 return None
-            if each.kind is Kind.RECORDS:
-                finds_records = True
-        self._correlation_id = asked.correlation_id
+            if each.kind is ChangeKind.RECORDS:
+                has_records = True
+        self._correlation_id = matched.correlation_id
         now_ms = self._clock.monotonic_ms()
-        session.go_on(now_ms)
+        session.advance_epoch(now_ms)
         # Park the fetch before the positions are noted. They may advance the high watermark, after
         # which a coordinator may append a record, and that record must wake the fetch.
-        pending = None if finds_records else self._park(wait, now_ms)
+        pending = None if has_records else self._park(wait, now_ms)
         epoch = self._params.replica_epoch
-        for partition, high_watermark in wait.note(now_ms):
-            replicas.followed(partition, wait.broker_id, high_watermark, epoch)
+        for partition, high_watermark in wait.record_positions(now_ms):
+            replicas.on_follower_fetch(partition, wait.broker_id, high_watermark, epoch)
         if pending is None:
-            return self._answer()
+            return self._response()
         return pending.response if pending.done else pending
 
-    def _waiting(self, session: FetchSession) -> FollowerWait | None:
+    def _get_wait(self, session: FetchSession) -> FollowerWait | None:
         """The session's watched operation; None while one of its partitions is not hosted here."""
         wait = self._wait
-        if wait is not None and wait.is_of(session):
+        if wait is not None and wait.belongs_to(session):
             return wait
         self.close()
         replicas = self._replicas
@@ -175,9 +175,9 @@ class FetchFastPath:
             if partition is None or partition.topic_id != wanted.topic_id:
                 return None
             partitions.append(partition)
-        wait = FollowerWait(session, partitions, self._params.replica_id, self._completed)
+        wait = FollowerWait(session, partitions, self._params.replica_id, self._on_complete)
         keys = [partition.topic_partition for partition in partitions]
-        replicas.fetch_purgatory.stand(wait, [*keys, wait.broker_id])
+        replicas.fetch_purgatory.register(wait, [*keys, wait.broker_id])
         self._wait = wait
         return wait
 
@@ -185,45 +185,47 @@ class FetchFastPath:
         wait_ms = self._reader.wait_ms(self._params, len(wait.pairs), now_ms)
         pending: Pending[Parts] = Pending(blocks=True)
         self._pending = pending
-        self._replicas.fetch_purgatory.park_reusable(wait, now_ms + wait_ms)
+        self._replicas.fetch_purgatory.begin_wait(wait, now_ms + wait_ms)
         return pending
 
-    def _completed(self) -> None:
+    def _on_complete(self) -> None:
         pending, self._pending = self._pending, None
         if pending is None:
             return
-        right = self._right
-        if right is None or right.holds():
-            pending.complete(self._answer())
+        acl_decision = self._acl_decision
+        if acl_decision is None or acl_decision.holds():
+            pending.complete(self._response())
         else:  # the right ended while the fetch waited
-            pending.complete(self._refused())
+            pending.complete(self._refusal())
 
-    def _refused(self) -> Parts:
+    def _refusal(self) -> Parts:
         wait = self._wait
         assert wait is not None
         error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         partitions = wait.session.partitions.values()  # in the order in which they are read next
-        return self._encoded([FetchResult(wanted, error) for wanted in partitions])
+        return self._encoded_response([FetchResult(wanted, error) for wanted in partitions])
 
-    def _answer(self) -> Parts:
+    def _response(self) -> Parts:
         wait = self._wait
         assert wait is not None
-        news = wait.news()
-        if len(news) == 1 and news[0].kind is not Kind.REFUSAL:
-            plain = self._records(wait.session, news[0].partition, news[0].wanted)
-            if plain is not None:
-                return plain
-        return self._encoded(self._reader.read_again(self._params, wait.in_turn(news)))
+        news = wait.changes()
+        if len(news) == 1 and news[0].kind is not ChangeKind.REFUSAL:
+            response = self._records_response(wait.session, news[0].partition, news[0].wanted)
+            if response is not None:
+                return response
+        return self._encoded_response(
+            self._reader.read_again(self._params, wait.in_session_order(news))
+        )
 
-    def _encoded(self, results: list[FetchResult]) -> Parts:
+    def _encoded_response(self, results: list[FetchResult]) -> Parts:
         """The response with these rows, as the general path builds it."""
         assert self._wait is not None
         context = FetchContext([], self._wait.session, incremental=True)
-        message = finished(self._answers.answer(self._context, context, results))
+        message = run_now(self._responses.create(self._context, context, results))
         header = self._context.header
         return encode_response(message, header.api_key, header.api_version, self._correlation_id)
 
-    def _records(
+    def _records_response(
         self, session: FetchSession, partition: Partition, wanted: FetchPartition
     ) -> Parts | None:
         """The response with one partition's new records; None if the response needs more than
@@ -242,10 +244,10 @@ class FetchFastPath:
         if not isinstance(records, bytes):
             return None
         high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
-        wanted.is_news(high_watermark, log_start_offset)
+        wanted.maybe_update_response_data(high_watermark, log_start_offset)
         session.move_to_end(wanted)
-        self._metrics.fetched(wanted.topic or "", len(records))
-        return shape.answer(
+        self._metrics.count_fetch(wanted.topic or "", len(records))
+        return shape.response(
             self._correlation_id, wanted.topic_id, wanted.partition, high_watermark,
             log.last_stable_offset, log_start_offset, records,
         )  # fmt: skip

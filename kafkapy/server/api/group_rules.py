@@ -12,15 +12,15 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.authorization_rules import (
-    NamedGroup,
+    GroupRow,
     Rule,
-    each,
-    named,
     narrow_group_operations,
+    require_for_rows,
+    resource_action,
 )
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.served import Served
-from kafkapy.server.requests.outcomes import Handled, then
+from kafkapy.server.api.served import ServedApi
+from kafkapy.server.requests.outcomes import OutcomeOrWork, then
 from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
         ShareGroupDescribeResponse,
     )
 
-_HIDDEN_TOPICS: Final = (
+_HIDDEN_TOPICS_MESSAGE: Final = (
     "The group has described topic(s) that the client is not authorized to describe."
 )
 
 
-class _DescribedGroup(NamedGroup, Protocol):
+class _GroupRowWithError(GroupRow, Protocol):
     """A described group, in a response with error messages."""
 
     error_code: int
@@ -47,11 +47,13 @@ class _DescribedGroup(NamedGroup, Protocol):
 
 def _describe_consumer_groups(
     acls: Authorization,
-    served: Served[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse],
+    served: ServedApi[ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse],
     context: RequestContext,
     request: ConsumerGroupDescribeRequest,
-) -> Handled[ConsumerGroupDescribeResponse]:
-    rule = each(named(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups")
+) -> OutcomeOrWork[ConsumerGroupDescribeResponse]:
+    rule = require_for_rows(
+        resource_action(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups"
+    )
 
     def narrow(response: ConsumerGroupDescribeResponse) -> Work[ConsumerGroupDescribeResponse]:
         for group in response.groups:
@@ -62,15 +64,15 @@ def _describe_consumer_groups(
                 for assignment in (member.assignment, member.target_assignment)
                 for row in assignment.topic_partitions
             }.union(*(member.subscribed_topic_names for member in group.members))
-            if not _may_see(acls, context, group, names):
+            if not _may_describe_topics(acls, context, group, names):
                 group.members = []
         return response
 
     return then(rule(acls, served, context, request), narrow)
 
 
-def _may_see(
-    acls: Authorization, context: RequestContext, group: _DescribedGroup, topics: Iterable[str]
+def _may_describe_topics(
+    acls: Authorization, context: RequestContext, group: _GroupRowWithError, topics: Iterable[str]
 ) -> bool:
     """Whether the caller may describe all `topics` of a group's members. If not, sets the group's
     error. Also keeps only the operations that the caller may perform.
@@ -80,17 +82,22 @@ def _may_see(
         acls.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, name) for name in topics
     ):
         return True
-    group.error_code, group.error_message = ErrorCode.TOPIC_AUTHORIZATION_FAILED, _HIDDEN_TOPICS
+    group.error_code, group.error_message = (
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        _HIDDEN_TOPICS_MESSAGE,
+    )
     return False
 
 
 def _describe_share_groups(
     acls: Authorization,
-    served: Served[ShareGroupDescribeRequest, ShareGroupDescribeResponse],
+    served: ServedApi[ShareGroupDescribeRequest, ShareGroupDescribeResponse],
     context: RequestContext,
     request: ShareGroupDescribeRequest,
-) -> Handled[ShareGroupDescribeResponse]:
-    rule = each(named(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups")
+) -> OutcomeOrWork[ShareGroupDescribeResponse]:
+    rule = require_for_rows(
+        resource_action(Operation.DESCRIBE, ResourceKind.GROUP), "group_ids", "groups"
+    )
 
     def narrow(response: ShareGroupDescribeResponse) -> Work[ShareGroupDescribeResponse]:
         for group in response.groups:
@@ -98,7 +105,7 @@ def _describe_share_groups(
             members = group.members
             names = {r.topic_name for m in members for r in m.assignment.topic_partitions}
             names.update(*(member.subscribed_topic_names for member in members))
-            if not _may_see(acls, context, group, names):
+            if not _may_describe_topics(acls, context, group, names):
                 group.members = []
         return response
 

@@ -23,12 +23,12 @@ from kafkapy.security.acls import (
     ResourcePattern,
 )
 from kafkapy.server.admin.acl_admin import AclAdmin, Binding
-from kafkapy.server.api.authorization import Authorization, Need, log_denied
+from kafkapy.server.api.authorization import Action, Authorization, log_denied
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import client_of
 from kafkapy.server.quotas.client_quotas import ClientQuotas, Mutations
-from kafkapy.server.requests.outcomes import CloseConnection, Later, Outcome, Pending
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Pace, Work, elsewhere, worked
+from kafkapy.server.requests.outcomes import CloseConnection, Outcome, Pending, ResponseCoroutine
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Pace, Work, as_work, run_in_thread
 
 if TYPE_CHECKING:
     from kafkapy.protocol.messages.create_acls import AclCreation
@@ -48,7 +48,7 @@ Q = TypeVar("Q", bound="Message")
 
 ELEMENTS_AT_ONCE: Final = 2_000
 """The limit of elements in a message that is created, or encoded, in one slice."""
-CHANGES_AT_ONCE: Final = 10_000
+CHANGES_PER_REQUEST_MAX: Final = 10_000
 _START_WAIT_MS: Final = 20_000
 
 
@@ -72,7 +72,7 @@ async def await_topics(
     one topic. A row for which it returns False gets REQUEST_TIMED_OUT.
     """
     for row in rows:
-        await pace.spend(ROW_UNITS)
+        await pace.charge(ROW_UNITS)
         if not await is_done(row, left_ms()):
             row.error_code = ErrorCode.REQUEST_TIMED_OUT
             row.error_message = "The request timed out."
@@ -86,16 +86,16 @@ def refusal(
     """
     make = partial(refuse, request, error, version)
     is_large = has_more_elements(request, ELEMENTS_AT_ONCE, numbers=True)
-    return elsewhere(make) if is_large else make()
+    return run_in_thread(make) if is_large else make()
 
 
-def bound_changes(count: int) -> None:
+def limit_changes(count: int) -> None:
     """Refuse a request for more than 10,000 changes, because all of them stay in memory.
 
     The limit, error code and message are those of Kafka 4's controller (`MAX_RECORDS_PER_USER_OP`).
     Kafka 3.9 with ZooKeeper has no limit.
     """
-    if count > CHANGES_AT_ONCE:
+    if count > CHANGES_PER_REQUEST_MAX:
         message = "Unable to perform excessively large batch operation."
         raise ApiError(ErrorCode.POLICY_VIOLATION, message)
 
@@ -103,19 +103,19 @@ def bound_changes(count: int) -> None:
 def run_async(
     tasks: BackgroundTasks,
     context: RequestContext,
-    work: Later[M | Work[M]],
+    work: ResponseCoroutine[M | Work[M]],
     refuse: Callable[[ApiError], M | CloseConnection | Work[M | CloseConnection]],
     pending: Pending[M] | None = None,
-    may_drop: bool = False,
+    is_cancellable: bool = False,
 ) -> Pending[M]:
     """Run `work` as a task of the broker. Its result or error is the response. Work that may end
-    early checks `pending.done`, which is set when the client disconnects. If `may_drop`, the task
-    is cancelled then.
+    early checks `pending.done`, which is set when the client disconnects. If `is_cancellable`, the
+    task is cancelled then.
     """
     pending = Pending() if pending is None else pending
 
-    async def answer() -> None:
-        if may_drop:
+    async def respond() -> None:
+        if is_cancellable:
             if pending.done:
                 work.close()
                 return
@@ -131,7 +131,7 @@ def run_async(
             if not pending.done:
                 pending.complete(refuse(ApiError(ErrorCode.UNKNOWN_SERVER_ERROR)))
 
-    tasks.spawn(answer())
+    tasks.spawn(respond())
     return pending
 
 
@@ -151,17 +151,17 @@ def gather(
     pending: Pending[M] = Pending()
     results: dict[int, R] = {}
 
-    def answered(number: int, result: R) -> None:
+    def on_result(number: int, result: R) -> None:
         results[number] = result
         if len(results) == len(starts):
             pending.complete(to_response([results[n] for n in range(len(starts))]))
 
     for number, start in enumerate(starts):
-        start(partial(answered, number))
+        start(partial(on_result, number))
         yield units
     if not starts:
-        return (yield from worked(to_response([])))
-    return (yield from worked(pending.response)) if pending.done else pending
+        return (yield from as_work(to_response([])))
+    return (yield from as_work(pending.response)) if pending.done else pending
 
 
 def distinct(rows: Iterable[R], key: Callable[[R], Hashable]) -> list[R]:
@@ -209,49 +209,51 @@ def require_controller(task: ControllerTask) -> None:
         raise not_controller()
 
 
-async def controller_answer(
-    controller: ControllerTask, event_with: Callable[[Callable[[R], None]], Event]
+async def controller_reply(
+    controller: ControllerTask, create_event: Callable[[Callable[[R], None]], Event]
 ) -> R:
     """Queue an event for this broker's controller, and wait for its reply. The event is created
     from a reply function.
     """
-    answer: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+    future: asyncio.Future[R] = asyncio.get_running_loop().create_future()
 
     def reply(result: R) -> None:
         # The future may be cancelled, because the broker stops.
-        if not answer.done():
-            answer.set_result(result)
+        if not future.done():
+            future.set_result(result)
 
-    controller.submit(event_with(reply))
-    return await answer
+    controller.submit(create_event(reply))
+    return await future
 
 
-def ask_controller(
+def submit_to_controller(
     controller: ControllerTask,
-    event_with: Callable[[Callable[[R], None]], Event],
+    create_event: Callable[[Callable[[R], None]], Event],
     to_response: Callable[[R], S],
 ) -> S | Pending[S]:
     """Queue an event for this broker's controller, created from a reply function. The response is
     created from the controller's reply, which is an error if the controller is not active.
     """
     pending: Pending[S] = Pending()
-    event = event_with(lambda result: pending.complete(to_response(result)))
+    event = create_event(lambda result: pending.complete(to_response(result)))
     controller.submit(event)
     return pending.response if pending.done else pending
 
 
-def transactional_error(error: ErrorCode, version: int, first_version_with_fenced: int) -> int:
+def transactional_error(
+    error: ErrorCode, version: int, first_version_with_producer_fenced: int
+) -> int:
     """The error code of a transactional API. Older versions have INVALID_PRODUCER_EPOCH instead of
     PRODUCER_FENCED (KIP-588).
     """
-    if error is ErrorCode.PRODUCER_FENCED and version < first_version_with_fenced:
+    if error is ErrorCode.PRODUCER_FENCED and version < first_version_with_producer_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
 
 
-async def metadata_known(waiter: MetadataWaiter) -> None:
+async def await_metadata(waiter: MetadataWaiter) -> None:
     """Wait, with a limit, until this broker has the cluster's metadata."""
-    await waiter.when(lambda _: waiter.is_known, _START_WAIT_MS)
+    await waiter.wait_until(lambda _: waiter.is_complete, _START_WAIT_MS)
 
 
 def mutations(
@@ -270,21 +272,21 @@ def may_describe_topics(
     """Whether the caller may describe all topics that its subscription names."""
     for name in names:
         yield CHECK_UNITS
-        need = Need(Operation.DESCRIBE, ResourceKind.TOPIC, name)
-        if not authorization.is_allowed(context, *need):
-            log_denied(context, need)
+        action = Action(Operation.DESCRIBE, ResourceKind.TOPIC, name)
+        if not authorization.is_allowed(context, *action):
+            log_denied(context, action)
             return False
     return True
 
 
-def acl_admin(admin: AclAdmin | None, otherwise: str = "No Authorizer is configured.") -> AclAdmin:
+def acl_admin(admin: AclAdmin | None, message: str = "No Authorizer is configured.") -> AclAdmin:
     """Return `admin`, if the broker has an authorizer.
 
     Raises:
         ApiError: SECURITY_DISABLED, there is no authorizer.
     """
     if admin is None:
-        raise ApiError(ErrorCode.SECURITY_DISABLED, otherwise)
+        raise ApiError(ErrorCode.SECURITY_DISABLED, message)
     return admin
 
 
@@ -316,14 +318,16 @@ def acl_filter(row: DescribeAclsRequest | DeleteAclsFilter) -> Binding:
 
 def _binding(
     resource: tuple[int, str | None, int],
-    who: tuple[str | None, str | None],
+    principal_and_host: tuple[str | None, str | None],
     row: AclCreation | DescribeAclsRequest | DeleteAclsFilter,
 ) -> Binding:
     kind, name, pattern = resource
     try:
         return Binding(
             ResourcePattern(ResourceKind(kind), name, PatternType(pattern)),
-            AccessControlEntry(*who, Operation(row.operation), Permission(row.permission_type)),
+            AccessControlEntry(
+                *principal_and_host, Operation(row.operation), Permission(row.permission_type)
+            ),
         )
     except ValueError as error:
         message = f"The request contains UNKNOWN elements: {error}"

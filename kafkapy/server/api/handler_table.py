@@ -22,17 +22,17 @@ from kafkapy.server.admin.scram_admin import ScramAdmin
 from kafkapy.server.admin.topic_admin import TopicAdmin
 from kafkapy.server.api import handlers
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.api.authorization_rules import RULES, Rule, guard, metadata_rule
+from kafkapy.server.api.authorization_rules import RULES, Rule, metadata_rule, with_rules
 from kafkapy.server.api.cluster_view import ClusterView
-from kafkapy.server.api.fetch_answer import FetchAnswers
+from kafkapy.server.api.fetch_answer import FetchResponses
 from kafkapy.server.api.fetch_fast_path import FetchFastPath
 from kafkapy.server.api.group_rules import GROUP_RULES
 from kafkapy.server.api.handler_support import refusal, run_async
 from kafkapy.server.api.handlers import SERVED
-from kafkapy.server.api.produce_answer import ProduceAnswers
+from kafkapy.server.api.produce_answer import ProduceResponses
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.served import AnyServed, Handle, Served
+from kafkapy.server.api.served import AnyServedApi, Handle, ServedApi
 from kafkapy.server.api.share_requests import ShareRequests
 from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.api.token_requests import TokenRequests
@@ -55,17 +55,17 @@ from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.background_tasks import BackgroundTasks
-from kafkapy.server.requests.outcomes import Handled, Later
+from kafkapy.server.requests.outcomes import OutcomeOrWork, ResponseCoroutine
 from kafkapy.server.requests.request_handler import Caller
-from kafkapy.server.requests.turns import Turns, Work
+from kafkapy.server.requests.turns import SliceScheduler, Work
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 if TYPE_CHECKING:
     from kafkapy.server.api.served import Refuse
     from kafkapy.server.observability.client_metrics import ClientMetrics
 
-_TELEMETRY: Final = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
-_MAY_DROP: Final = frozenset(
+_TELEMETRY_APIS: Final = frozenset({ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY})
+_CANCELLABLE: Final = frozenset(
     {
         ApiKey.DESCRIBE_CONFIGS,
         ApiKey.DESCRIBE_CLIENT_QUOTAS,
@@ -78,7 +78,7 @@ _MAY_DROP: Final = frozenset(
 AnyHandle = Handle[Any, Message]  # type: ignore[explicit-any]
 BackgroundHandle = Callable[  # type: ignore[explicit-any]
     [RequestContext, Any],
-    Union[Handled[Message], Later[Message | Work[Message]]],  # noqa: UP007
+    Union[OutcomeOrWork[Message], ResponseCoroutine[Message | Work[Message]]],  # noqa: UP007
 ]
 Handlers = dict[int, AnyHandle]
 BackgroundHandlers = dict[int, BackgroundHandle]
@@ -99,18 +99,26 @@ def produce_paths(
     replicas: ReplicaManager,
     metrics: Metrics,
     clock: Clock,
-    turns: Turns,
+    slices: SliceScheduler,
     verifier: TransactionVerifier,
     cluster: ClusterView,
     throttler: Throttler,
     authorization: Authorization,
 ) -> Paths[ProduceFastPath]:
     """Produce, key 0."""
-    answers = ProduceAnswers(metrics, cluster)
-    general = handlers.produce.Handler(replicas, metrics, clock, turns, verifier, answers)
-    who = authorization.authorizer
+    responses = ProduceResponses(metrics, cluster)
+    general = handlers.produce.Handler(replicas, metrics, clock, slices, verifier, responses)
+    authorizer = authorization.authorizer
     fast = partial(
-        ProduceFastPath, replicas, metrics, clock, verifier, answers, cluster, throttler, who
+        ProduceFastPath,
+        replicas,
+        metrics,
+        clock,
+        verifier,
+        responses,
+        cluster,
+        throttler,
+        authorizer,
     )
     return Paths(general.handle, fast)
 
@@ -128,13 +136,13 @@ def fetch_paths(
     max_bytes: int,
 ) -> Paths[FetchFastPath]:
     """Fetch, key 1."""
-    answers = FetchAnswers(replicas, metrics, cluster)
+    responses = FetchResponses(replicas, metrics, cluster)
     general = handlers.fetch.Handler(
-        replicas, reader, sessions, metadata, clock, authorization, throttler, answers, max_bytes
+        replicas, reader, sessions, metadata, clock, authorization, throttler, responses, max_bytes
     )
-    who = authorization.authorizer
+    authorizer = authorization.authorizer
     fast = partial(
-        FetchFastPath, replicas, metrics, reader, sessions, clock, answers, max_bytes, who
+        FetchFastPath, replicas, metrics, reader, sessions, clock, responses, max_bytes, authorizer
     )
     return Paths(general.handle, fast)
 
@@ -223,11 +231,11 @@ def share_offsets(
     features: ClusterFeatures,
     authorization: Authorization,
     tasks: BackgroundTasks,
-    turns: Turns,
+    slices: SliceScheduler,
 ) -> BackgroundHandlers:
     """Offsets of share groups, and the deletion of groups of all kinds."""
     groups, offsets = shares.groups, shares.offsets
-    parts = (offsets, shares.metadata, features, authorization, turns)
+    parts = (offsets, shares.metadata, features, authorization, slices)
     return {
         ApiKey.DELETE_GROUPS: partial(handlers.delete_groups.handle, groups, offsets, tasks.spawn),
         ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: handlers.describe_share_group_offsets.Handler(
@@ -289,7 +297,7 @@ def cluster(
     auto_create_topics: bool,
     authorization: Authorization,
     quotas: ClientQuotas,
-    turns: Turns,
+    slices: SliceScheduler,
     tasks: BackgroundTasks,
     features: ClusterFeatures,
     has_telemetry: bool,
@@ -298,11 +306,13 @@ def cluster(
     login.
     """
     description = handlers.metadata.Handler(
-        cluster, waiter, creator, auto_create_topics, authorization, quotas, turns, tasks
+        cluster, waiter, creator, auto_create_topics, authorization, quotas, slices, tasks
     )
-    offered = {key: row for key, row in SERVED.items() if has_telemetry or key not in _TELEMETRY}
+    offered = {
+        key: row for key, row in SERVED.items() if has_telemetry or key not in _TELEMETRY_APIS
+    }
     finder = handlers.find_coordinator.Handler(
-        cluster, partition_for, waiter, creator, quotas, turns, tasks
+        cluster, partition_for, waiter, creator, quotas, slices, tasks
     )
     return {
         ApiKey.METADATA: description.handle,
@@ -338,17 +348,17 @@ def topics(
     configs: DynamicConfig,
     authorization: Authorization,
     quotas: ClientQuotas,
-    turns: Turns,
+    slices: SliceScheduler,
 ) -> BackgroundHandlers:
     """Creation, expansion and deletion of topics."""
-    creation = handlers.create_topics.Handler(admin, controller, waiter, configs, quotas, turns)
-    growth = handlers.create_partitions.Handler(admin, controller, waiter, quotas, turns)
+    creation = handlers.create_topics.Handler(admin, controller, waiter, configs, quotas, slices)
+    expansion = handlers.create_partitions.Handler(admin, controller, waiter, quotas, slices)
     deletion = handlers.delete_topics.Handler(
-        admin, is_deletion_enabled, controller, metadata, waiter, authorization, quotas, turns
+        admin, is_deletion_enabled, controller, metadata, waiter, authorization, quotas, slices
     )
     return {
         ApiKey.CREATE_TOPICS: creation.handle,
-        ApiKey.CREATE_PARTITIONS: growth.handle,
+        ApiKey.CREATE_PARTITIONS: expansion.handle,
         ApiKey.DELETE_TOPICS: deletion.handle,
     }
 
@@ -359,15 +369,15 @@ def configs(
     changes: ConfigChangeListener,
     metadata: MetadataCache,
     broker_id: int,
-    turns: Turns,
+    slices: SliceScheduler,
 ) -> BackgroundHandlers:
     """Configs of resources."""
-    description = handlers.describe_configs.Handler(configs, changes, metadata, broker_id, turns)
+    description = handlers.describe_configs.Handler(configs, changes, metadata, broker_id, slices)
     return {
         ApiKey.DESCRIBE_CONFIGS: description.handle,
-        ApiKey.ALTER_CONFIGS: partial(handlers.alter_configs.handle, admin, changes, turns),
+        ApiKey.ALTER_CONFIGS: partial(handlers.alter_configs.handle, admin, changes, slices),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(
-            handlers.incremental_alter_configs.handle, admin, changes, turns
+            handlers.incremental_alter_configs.handle, admin, changes, slices
         ),
         ApiKey.LIST_CONFIG_RESOURCES: partial(
             handlers.list_config_resources.handle, configs, changes, metadata
@@ -375,37 +385,42 @@ def configs(
     }
 
 
-def acls(admin: AclAdmin | None, turns: Turns) -> BackgroundHandlers:
+def acls(admin: AclAdmin | None, slices: SliceScheduler) -> BackgroundHandlers:
     """Access control entries."""
     return {
         ApiKey.DESCRIBE_ACLS: partial(handlers.describe_acls.handle, admin),
-        ApiKey.CREATE_ACLS: partial(handlers.create_acls.handle, admin, turns),
-        ApiKey.DELETE_ACLS: partial(handlers.delete_acls.handle, admin, turns),
+        ApiKey.CREATE_ACLS: partial(handlers.create_acls.handle, admin, slices),
+        ApiKey.DELETE_ACLS: partial(handlers.delete_acls.handle, admin, slices),
     }
 
 
-def quotas(admin: QuotaAdmin, changes: ConfigChangeListener, turns: Turns) -> BackgroundHandlers:
+def quotas(
+    admin: QuotaAdmin, changes: ConfigChangeListener, slices: SliceScheduler
+) -> BackgroundHandlers:
     """Client quotas."""
     return {
         ApiKey.DESCRIBE_CLIENT_QUOTAS: partial(
-            handlers.describe_client_quotas.handle, admin, turns
+            handlers.describe_client_quotas.handle, admin, slices
         ),
         ApiKey.ALTER_CLIENT_QUOTAS: partial(
-            handlers.alter_client_quotas.handle, admin, changes, turns
+            handlers.alter_client_quotas.handle, admin, changes, slices
         ),
     }
 
 
 def scram(
-    admin: ScramAdmin, changes: ConfigChangeListener, controller: ControllerTask, turns: Turns
+    admin: ScramAdmin,
+    changes: ConfigChangeListener,
+    controller: ControllerTask,
+    slices: SliceScheduler,
 ) -> BackgroundHandlers:
     """SCRAM credentials."""
     return {
         ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: partial(
-            handlers.describe_user_scram_credentials.handle, admin, turns
+            handlers.describe_user_scram_credentials.handle, admin, slices
         ),
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS: partial(
-            handlers.alter_user_scram_credentials.handle, admin, changes, controller, turns
+            handlers.alter_user_scram_credentials.handle, admin, changes, controller, slices
         ),
     }
 
@@ -469,25 +484,25 @@ def control_requests(
 def in_background(tasks: BackgroundTasks, *areas: BackgroundHandlers) -> Handlers:
     """Areas whose handlers may return coroutines, which run as background tasks of the broker."""
     return {
-        key: partial(_handle, tasks, handle, SERVED[key].refuse, key in _MAY_DROP)
+        key: partial(_handle_in_background, tasks, handle, SERVED[key].refuse, key in _CANCELLABLE)
         for area in areas
         for key, handle in area.items()
     }
 
 
-def _handle(
+def _handle_in_background(
     tasks: BackgroundTasks,
     handle: BackgroundHandle,
     refuse: Refuse[Message, Message],
-    may_drop: bool,
+    is_cancellable: bool,
     context: RequestContext,
     request: Message,
-) -> Handled[Message]:
+) -> OutcomeOrWork[Message]:
     outcome = handle(context, request)
     if not isinstance(outcome, Coroutine):
         return outcome
-    refused = partial(refusal, refuse, request, version=context.version)
-    return run_async(tasks, context, outcome, refused, may_drop=may_drop)
+    to_refusal = partial(refusal, refuse, request, version=context.version)
+    return run_async(tasks, context, outcome, to_refusal, is_cancellable=is_cancellable)
 
 
 def table(
@@ -495,13 +510,13 @@ def table(
     authorization: Authorization,
     auto_create_topics: bool,
     metadata: MetadataCache,
-) -> dict[int, AnyServed]:
+) -> dict[int, AnyServedApi]:
     """The APIs of a broker; with an authorizer, each with its rule."""
-    served = {key: Served(*SERVED[key], handle) for key, handle in handles.items()}
+    served = {key: ServedApi(*SERVED[key], handle) for key, handle in handles.items()}
     served = with_known_ids(served)
     # Decided here, so that requests need no check without an authorizer.
     if authorization.authorizer is not None:
-        served = guard(served, rules(auto_create_topics), authorization)
+        served = with_rules(served, rules(auto_create_topics), authorization)
     return with_names(served, metadata)
 
 

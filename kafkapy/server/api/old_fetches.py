@@ -16,19 +16,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
-from kafkapy.common.system import BriefPauses
+from kafkapy.common.system import GilPause
 from kafkapy.record.batch_header import LOG_OVERHEAD
 from kafkapy.record.down_conversion import down_convert
 from kafkapy.replication.fetch_session import FetchResult
-from kafkapy.server.requests.turns import Work, elsewhere
+from kafkapy.server.requests.turns import Work, run_in_thread
 from kafkapy.storage.disk_errors import disk_error
-from kafkapy.storage.file_records import RegionGone
+from kafkapy.storage.file_records import RegionInvalidated
 
 if TYPE_CHECKING:
     from kafkapy.replication.partition import Partition
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
-FIRST_VERSION_AS_STORED: Final = 10
+FIRST_VERSION_WITH_ZSTD: Final = 10
 _FIRST_VERSION_WITH_BATCHES: Final = 4
 _FIRST_VERSION_WITH_STORAGE_ERROR: Final = 6
 _FIRST_VERSION_WITH_TIMESTAMPS: Final = 2
@@ -39,14 +39,19 @@ _READ_BYTES_MIN: Final = 1 << 16
 """The smallest read limit of a partition: its first batches may be markers, which are dropped."""
 
 
-def adapt(replicas: ReplicaManager, version: int, results: list[FetchResult]) -> list[FetchResult]:
-    """The rows of a fetch before `FIRST_VERSION_AS_STORED`, with the errors of its version."""
+def adapt_errors(
+    replicas: ReplicaManager, version: int, results: list[FetchResult]
+) -> list[FetchResult]:
+    """The rows of a fetch before `FIRST_VERSION_WITH_ZSTD`, with the errors of its version."""
     return [
-        _known_error(_refused(replicas, version, result) or result, version) for result in results
+        _convert_error(_version_error(replicas, version, result) or result, version)
+        for result in results
     ]
 
 
-def _refused(replicas: ReplicaManager, version: int, result: FetchResult) -> FetchResult | None:
+def _version_error(
+    replicas: ReplicaManager, version: int, result: FetchResult
+) -> FetchResult | None:
     partition = _partition(replicas, result)
     if partition is None:
         return None
@@ -58,7 +63,7 @@ def _refused(replicas: ReplicaManager, version: int, result: FetchResult) -> Fet
     return None
 
 
-def _known_error(result: FetchResult, version: int) -> FetchResult:
+def _convert_error(result: FetchResult, version: int) -> FetchResult:
     if (
         result.error == ErrorCode.KAFKA_STORAGE_ERROR
         and version < _FIRST_VERSION_WITH_STORAGE_ERROR
@@ -67,7 +72,7 @@ def _known_error(result: FetchResult, version: int) -> FetchResult:
     return result
 
 
-def convert(
+def convert_records(
     replicas: ReplicaManager, version: int, results: list[FetchResult]
 ) -> Work[list[FetchResult]] | None:
     """The work that converts records to message sets; None if nothing must be converted. The
@@ -75,16 +80,18 @@ def convert(
     """
     if version >= _FIRST_VERSION_WITH_BATCHES or not any(r.size_bytes for r in results):
         return None
-    rows, room = [], CONVERTED_BYTES_MAX
+    rows, bytes_left = [], CONVERTED_BYTES_MAX
     for result in results:
-        rows.append(_read(replicas, version, result, room))
-        room = max(_READ_BYTES_MIN, room - len(result.records))
-    return _converted(version, rows)
+        rows.append(_read_records(replicas, version, result, bytes_left))
+        bytes_left = max(_READ_BYTES_MIN, bytes_left - len(result.records))
+    return _convert_in_slices(version, rows)
 
 
-def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int) -> FetchResult:
-    """The row with its records in memory, or with an error if they cannot be read. At most `room`
-    bytes are read, because no more are converted, but at least the first batch.
+def _read_records(
+    replicas: ReplicaManager, version: int, result: FetchResult, bytes_left: int
+) -> FetchResult:
+    """The row with its records in memory, or with an error if they cannot be read. At most
+    `bytes_left` are read, because no more are converted, but at least the first batch.
     """
     records, partition = result.records, _partition(replicas, result)
     if isinstance(records, bytes):
@@ -92,41 +99,41 @@ def _read(replicas: ReplicaManager, version: int, result: FetchResult, room: int
     try:
         head = records.take(LOG_OVERHEAD)
         first_batch_size = LOG_OVERHEAD + int.from_bytes(head[8:], "big")
-        result.records = head + records.take(max(room, first_batch_size) - LOG_OVERHEAD)
+        result.records = head + records.take(max(bytes_left, first_batch_size) - LOG_OVERHEAD)
         result.size_bytes = len(result.records)
     except OSError as error:
         # The file may have been deleted or truncated since the fetch found the region.
-        if partition is not None and not isinstance(error, RegionGone):
+        if partition is not None and not isinstance(error, RegionInvalidated):
             failure = disk_error(partition.log.log_dir, error, f"for {partition.topic_partition}")
             if isinstance(failure, LogDirFailure):
                 replicas.log_dir_failed(failure)
         refused = FetchResult(result.wanted, ErrorCode.KAFKA_STORAGE_ERROR)
-        return _known_error(refused, version)
+        return _convert_error(refused, version)
     return result
 
 
-def _converted(version: int, results: list[FetchResult]) -> Work[list[FetchResult]]:
+def _convert_in_slices(version: int, results: list[FetchResult]) -> Work[list[FetchResult]]:
     magic = 1 if version >= _FIRST_VERSION_WITH_TIMESTAMPS else 0
-    room = CONVERTED_BYTES_MAX
+    bytes_left = CONVERTED_BYTES_MAX
     for index, result in enumerate(results):
         if not result.size_bytes or result.error:
             continue
         stored = result.records
         assert isinstance(stored, bytes)
-        max_bytes = min(len(stored), room)
-        do = partial(_outcome, stored, magic, result.wanted.fetch_offset, max_bytes)
-        outcome = yield from elsewhere(do)
+        max_bytes = min(len(stored), bytes_left)
+        do = partial(_down_convert, stored, magic, result.wanted.fetch_offset, max_bytes)
+        outcome = yield from run_in_thread(do)
         if isinstance(outcome, ApiError):
             results[index] = FetchResult(result.wanted, outcome.code)
             continue
         result.records, result.size_bytes = outcome, len(outcome)
-        room = max(0, room - len(outcome))
+        bytes_left = max(0, bytes_left - len(outcome))
     return results
 
 
-def _outcome(stored: bytes, magic: int, first_offset: int, max_bytes: int) -> bytes | ApiError:
+def _down_convert(stored: bytes, magic: int, first_offset: int, max_bytes: int) -> bytes | ApiError:
     try:
-        return down_convert(stored, magic, first_offset, max_bytes, BriefPauses())
+        return down_convert(stored, magic, first_offset, max_bytes, GilPause())
     except ApiError as refusal:
         return refusal
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FIRST_VERSION_WITH_LEADERS: Final = 10
 
 
-class ProduceAnswers:
+class ProduceResponses:
     """Adds errors and leaders to the produce responses of one broker."""
 
     def __init__(self, metrics: Metrics, cluster: ClusterView) -> None:
@@ -39,7 +39,7 @@ class ProduceAnswers:
         ]
         if topic is None:  # the topic id is unknown
             return
-        self._metrics.produce_failed(topic)
+        self._metrics.count_failed_produce(topic)
         if error.code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             known = self._cluster.image.partition(topic, row.index)
             if known is not None:

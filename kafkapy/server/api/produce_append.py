@@ -16,9 +16,9 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
 from kafkapy.coordinator.effects import Producer
 from kafkapy.record.batch_header import transactional_header
-from kafkapy.record.batch_rules import TakesLong
+from kafkapy.record.batch_rules import NeedsThread
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
-from kafkapy.server.coordinators.transaction_verifier import Writing
+from kafkapy.server.coordinators.transaction_verifier import PendingWrite
 from kafkapy.server.requests.outcomes import Pending
 from kafkapy.storage.log_append import AppendOrigin
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.common.uuid import Uuid
     from kafkapy.protocol.messages.produce import ProduceRequest
-    from kafkapy.record.long_preparation import PreparedAhead
+    from kafkapy.record.long_preparation import PreparationResult
     from kafkapy.replication.partition import Partition
     from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
     from kafkapy.server.counts.metrics import Metrics
@@ -37,15 +37,15 @@ logger = logging.getLogger("kafka.server.ReplicaManager")
 
 R = TypeVar("R")
 
-_FIRST_VERSION_THAT_ADDS: Final = 12
+_FIRST_VERSION_THAT_ADDS_PARTITIONS: Final = 12
 _ADMIN_CLIENT_ID: Final = "__admin_client"
-ROWS_AT_ONCE: Final = 8
+APPENDS_PER_SLICE: Final = 8
 """The number of rows that are appended in one slice. The conversion, check or compression of a
 brief row takes up to a millisecond."""
-_NONE_UNVERIFIED: Final[list[Writing]] = []
+_NONE_UNVERIFIED: Final[list[PendingWrite]] = []
 
 
-def keep_records(request: ProduceRequest) -> int:
+def copy_records(request: ProduceRequest) -> int:
     """Copy the records, whose memory the next read of any connection may overwrite. Returns their
     size.
     """
@@ -62,16 +62,16 @@ def keep_records(request: ProduceRequest) -> int:
 
 def writing(
     topic: str, index: int, records: memoryview | bytes | None, version: int
-) -> Writing | None:
+) -> PendingWrite | None:
     """The partition and producer of a transactional batch; None for others."""
     header = transactional_header(records or b"")
     if header is None:
         return None
-    return Writing(
+    return PendingWrite(
         TopicPartition(topic, index),
         Producer(header.producer_id, header.producer_epoch),
         header.base_sequence,
-        version >= _FIRST_VERSION_THAT_ADDS,
+        version >= _FIRST_VERSION_THAT_ADDS_PARTITIONS,
     )
 
 
@@ -79,8 +79,8 @@ def unverified(
     verifier: TransactionVerifier,
     acks: int,
     transactional_id: str | None,
-    writings: Sequence[Writing],
-) -> list[Writing]:
+    writes: Sequence[PendingWrite],
+) -> list[PendingWrite]:
     """The transactional batches of a request whose partitions the transaction's coordinator must
     verify, or add, before the append.
 
@@ -89,9 +89,9 @@ def unverified(
     """
     if transactional_id is None:
         raise ApiError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    if any(each.producer != writings[0].producer for each in writings):
+    if any(each.producer != writes[0].producer for each in writes):
         raise ApiError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)  # the coordinator can verify one
-    return verifier.unverified(writings) if acks != 0 else _NONE_UNVERIFIED
+    return verifier.writes_to_verify(writes) if acks != 0 else _NONE_UNVERIFIED
 
 
 def append(
@@ -103,14 +103,14 @@ def append(
     acks: int,
     version: int,
     client_id: str | None,
-    ahead: PreparedAhead | None = None,
+    ahead: PreparationResult | None = None,
     topic_id: Uuid | None = None,
 ) -> tuple[LogAppendInfo, Partition]:
     """Append one row, and count it. `topic_id` is that of the request, if its version has ids.
     `topic` is None for an unknown id.
 
     Raises:
-        TakesLong: nothing was done. Another thread must prepare the records (`ahead`). ApiError:
+        NeedsThread: nothing was done. Another thread must prepare the records (`ahead`). ApiError:
         the row's error; UNKNOWN_SERVER_ERROR after an unexpected exception, whether or not the
         records are in the log.
     """
@@ -129,7 +129,7 @@ def append(
         appended = replicas.append(
             topic, index, records, acks, version, AppendOrigin.CLIENT, True, ahead, topic_id
         )
-    except (ApiError, TakesLong):
+    except (ApiError, NeedsThread):
         raise
     except Exception as fault:
         # As in Kafka, the other rows of the request keep their own outcome.
@@ -137,7 +137,7 @@ def append(
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR) from fault
     info = appended[0]
     if not info.duplicate:
-        metrics.appended(topic, info.records, len(records))
+        metrics.count_append(topic, info.record_count, len(records))
     return appended
 
 
@@ -148,18 +148,18 @@ def wait_of(info: LogAppendInfo, partition: Partition) -> ProduceWait | None:
     return ProduceWait(partition, info.last_offset + 1)
 
 
-def answer_later(
+def respond_after_waits(
     replicas: ReplicaManager,
     clock: Clock,
     timeout_ms: int,
     waits: list[ProduceWait],
-    answer: Callable[[], R],
+    respond: Callable[[], R],
 ) -> Pending[R]:
-    """The response that `answer` creates after all of `waits`, or after the timeout."""
+    """The response that `respond` creates after all of `waits`, or after the timeout."""
     pending: Pending[R] = Pending()
     purgatory = replicas.produce_purgatory
     operation = DelayedProduce(
-        clock.monotonic_ms() + max(0, timeout_ms), waits, lambda: pending.complete(answer())
+        clock.monotonic_ms() + max(0, timeout_ms), waits, lambda: pending.complete(respond())
     )
     pending.on_abandon = lambda: purgatory.cancel(operation)
     purgatory.try_complete_else_watch(operation, [w.partition.topic_partition for w in waits])

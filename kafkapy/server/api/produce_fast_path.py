@@ -25,13 +25,19 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.produce_shape import ProduceShape
 from kafkapy.record.batch_header import transactional_header
-from kafkapy.record.batch_rules import TakesLong
+from kafkapy.record.batch_rules import NeedsThread
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server.api.authorization import are_allowed
-from kafkapy.server.api.authorization_rules import needs_of_produce
-from kafkapy.server.api.produce_append import answer_later, append, unverified, wait_of, writing
+from kafkapy.server.api.authorization_rules import produce_actions
+from kafkapy.server.api.produce_append import (
+    append,
+    respond_after_waits,
+    unverified,
+    wait_of,
+    writing,
+)
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.standing_decision import StandingDecision
+from kafkapy.server.api.standing_decision import CachedDecision
 from kafkapy.server.quotas.client_quotas import Client, client_named
 from kafkapy.server.requests.outcomes import (
     CLOSE_CONNECTION,
@@ -46,7 +52,7 @@ if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.metadata.acl_authorizer import AclAuthorizer
     from kafkapy.server.api.cluster_view import ClusterView
-    from kafkapy.server.api.produce_answer import ProduceAnswers
+    from kafkapy.server.api.produce_answer import ProduceResponses
     from kafkapy.server.api.throttler import Throttler
     from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier
     from kafkapy.server.counts.metrics import Metrics
@@ -59,10 +65,10 @@ class ProduceFastPath:
     of the shape.
     """
 
-    __slots__ = ("_answers", "_authorizer", "_client_id", "_clock", "_cluster", "_connection",
-                 "_context", "_last_topic", "_metrics", "_quotas", "_replicas", "_right", "_shape",
-                 "_throttler", "_transactional_id", "_unlimited", "_untimed", "_verifier",
-                 "times")  # fmt: skip
+    __slots__ = ("_acl_decision", "_authorizer", "_client_id", "_clock", "_cluster", "_connection",
+                 "_context", "_last_topic", "_metrics", "_no_produce_quota", "_no_request_quota",
+                 "_quotas", "_replicas", "_responses", "_shape", "_throttler", "_transactional_id",
+                 "_verifier", "times")  # fmt: skip
 
     def __init__(
         self,
@@ -70,7 +76,7 @@ class ProduceFastPath:
         metrics: Metrics,
         clock: Clock,
         verifier: TransactionVerifier,
-        answers: ProduceAnswers,
+        responses: ProduceResponses,
         cluster: ClusterView,
         throttler: Throttler,
         authorizer: AclAuthorizer | None,
@@ -81,7 +87,7 @@ class ProduceFastPath:
         self._metrics = metrics
         self._clock = clock
         self._verifier = verifier
-        self._answers = answers
+        self._responses = responses
         self._cluster = cluster
         self._throttler = throttler
         self._quotas = throttler.quotas
@@ -93,11 +99,11 @@ class ProduceFastPath:
         self._shape: ProduceShape | None = None
         self._transactional_id: str | None = None
         self.times = metrics.requests.by_name["Produce"]
-        self._right: StandingDecision | None = None  # None: without an authorizer
-        self._unlimited: StandingDecision
-        self._untimed: StandingDecision
+        self._acl_decision: CachedDecision | None = None  # None: without an authorizer
+        self._no_produce_quota: CachedDecision
+        self._no_request_quota: CachedDecision
 
-    def learn(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
+    def prepare(self, frame: memoryview, header: RequestHeader, request: ProduceRequest) -> None:
         """Prepare for later requests, if `request` on the general path has the same single topic as
         the request before it.
         """
@@ -112,27 +118,27 @@ class ProduceFastPath:
             self._context.header, self._context.version = header, header.api_version
             self._client_id = header.client_id
             self._transactional_id = request.transactional_id
-            self._decide_anew()
+            self._reset_decisions()
 
-    def _decide_anew(self) -> None:
+    def _reset_decisions(self) -> None:
         """Reset the decisions about this connection's client, for the current shape."""
         context, shape = self._context, self._shape
         assert shape is not None
         authorizer = self._authorizer
-        self._unlimited = self._without_quota(QuotaKind.PRODUCE)
-        self._untimed = self._without_quota(QuotaKind.REQUEST)
+        self._no_produce_quota = self._no_quota_decision(QuotaKind.PRODUCE)
+        self._no_request_quota = self._no_quota_decision(QuotaKind.REQUEST)
         if authorizer is not None:
-            needs = needs_of_produce(shape.topic, self._transactional_id)
-            self._right = StandingDecision(
+            actions = produce_actions(shape.topic, self._transactional_id)
+            self._acl_decision = CachedDecision(
                 authorizer,
                 self._connection,
-                lambda user: are_allowed(authorizer, user, context.client_host, needs),
+                lambda user: are_allowed(authorizer, user, context.client_host, actions),
             )
 
-    def _without_quota(self, kind: QuotaKind) -> StandingDecision:
+    def _no_quota_decision(self, kind: QuotaKind) -> CachedDecision:
         """The decision whether the client has no quota of this kind."""
         find, client_id = self._quotas.by_kind[kind].table.find, self._client_id
-        return StandingDecision(
+        return CachedDecision(
             self._quotas,
             self._connection,
             lambda user: find(*client_named(user, client_id)) is None,
@@ -158,16 +164,16 @@ class ProduceFastPath:
         topic_id = shape.topic_id
         if topic_id is not None and self._cluster.image.topic_name(None, topic_id) != shape.topic:
             return None
-        right = self._right
-        if right is not None and not right.holds():
+        acl_decision = self._acl_decision
+        if acl_decision is not None and not acl_decision.holds():
             return None
-        charged: Client | None = None
+        charged_client: Client | None = None
         if self._quotas.are_set:
-            if not self._untimed.holds():
+            if not self._no_request_quota.holds():
                 return None
-            if not self._unlimited.holds():
-                charged = client_named(self._connection.principal, self._client_id)
-        if transactional_header(records) is not None and self._is_to_be_verified(index, records):
+            if not self._no_produce_quota.holds():
+                charged_client = client_named(self._connection.principal, self._client_id)
+        if transactional_header(records) is not None and self._needs_verification(index, records):
             return None
         acks = shape.acks
         try:
@@ -176,14 +182,14 @@ class ProduceFastPath:
                 self._client_id, None, topic_id,
             )  # fmt: skip
         except ApiError as error:
-            return self._refused(correlation_id, index, error, charged, len(frame))
-        except TakesLong:
+            return self._refusal(correlation_id, index, error, charged_client, len(frame))
+        except NeedsThread:
             return None
         if acks == -1:
             wait = wait_of(info, partition)
             if wait is not None:
-                return self._wait(correlation_id, wait, info, charged, len(frame))
-        pause_ms = self._charge(charged, len(frame))
+                return self._wait(correlation_id, wait, info, charged_client, len(frame))
+        pause_ms = self._charge(charged_client, len(frame))
         if acks == 0:
             return NO_RESPONSE
         return shape.response(
@@ -196,7 +202,7 @@ class ProduceFastPath:
             return 0
         return self._throttler.charge_produce(self._connection, client, size_bytes)
 
-    def _is_to_be_verified(self, index: int, records: memoryview) -> bool:
+    def _needs_verification(self, index: int, records: memoryview) -> bool:
         """Whether a transactional batch is refused, or must wait for the coordinator."""
         shape = self._shape
         assert shape is not None
@@ -208,26 +214,26 @@ class ProduceFastPath:
         except ApiError:
             return True
 
-    def _refused(
+    def _refusal(
         self,
         correlation_id: int,
         index: int,
         error: ApiError,
-        charged: Client | None,
+        charged_client: Client | None,
         size_bytes: int,
     ) -> Parts | CloseConnection:
         shape = self._shape
         assert shape is not None
         row = PartitionProduceResponse(index=index)
-        self._answers.refuse_row(shape.topic, row, error)
+        self._responses.refuse_row(shape.topic, row, error)
         if shape.acks == 0:
             return CLOSE_CONNECTION
         topic = TopicProduceResponse(
             name=shape.topic, topic_id=shape.topic_id or ZERO_UUID, partition_responses=[row]
         )
         response = ProduceResponse(responses=[topic])
-        self._answers.add_leaders(self._context, response)
-        response.throttle_time_ms = self._charge(charged, size_bytes)
+        self._responses.add_leaders(self._context, response)
+        response.throttle_time_ms = self._charge(charged_client, size_bytes)
         return encode_response(response, ApiKey.PRODUCE, shape.version, correlation_id)
 
     def _wait(
@@ -235,17 +241,17 @@ class ProduceFastPath:
         correlation_id: int,
         wait: ProduceWait,
         info: LogAppendInfo,
-        charged: Client | None,
+        charged_client: Client | None,
         size_bytes: int,
     ) -> Pending[bytes]:
         shape, index = self._shape, wait.partition.topic_partition.partition
         assert shape is not None
 
-        def answer() -> bytes:
+        def respond() -> bytes:
             offset = info.first_offset if wait.error is ErrorCode.NONE else -1
             return shape.response(
                 correlation_id, index, wait.error, offset, info.log_append_time,
-                info.log_start_offset, self._charge(charged, size_bytes),
+                info.log_start_offset, self._charge(charged_client, size_bytes),
             )  # fmt: skip
 
-        return answer_later(self._replicas, self._clock, shape.timeout_ms, [wait], answer)
+        return respond_after_waits(self._replicas, self._clock, shape.timeout_ms, [wait], respond)

@@ -8,12 +8,12 @@ from typing import Any, Generic, NamedTuple, TypeVar, Union
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.schema import Message
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import CloseConnection, Handled
+from kafkapy.server.requests.outcomes import CloseConnection, OutcomeOrWork
 
 Q = TypeVar("Q", bound=Message)  # requests
 S = TypeVar("S", bound=Message)  # responses
 
-Handle = Callable[[RequestContext, Q], Handled[S]]
+Handle = Callable[[RequestContext, Q], OutcomeOrWork[S]]
 Refuse = Callable[[Q, ApiError, int], Union[S, CloseConnection]]  # noqa: UP007
 """Creates the response that refuses a whole request, in the given version."""
 
@@ -28,7 +28,7 @@ class Api(NamedTuple, Generic[Q, S]):
     refuse: Refuse[Q, S]
 
 
-class Served(NamedTuple, Generic[Q, S]):
+class ServedApi(NamedTuple, Generic[Q, S]):
     """One API of one broker, with its handler."""
 
     name: str
@@ -41,4 +41,4 @@ class Served(NamedTuple, Generic[Q, S]):
 
 # In a table, each row takes requests of its own class.
 AnyApi = Api[Any, Message]  # type: ignore[explicit-any]
-AnyServed = Served[Any, Message]  # type: ignore[explicit-any]
+AnyServedApi = ServedApi[Any, Message]  # type: ignore[explicit-any]

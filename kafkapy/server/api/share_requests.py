@@ -83,8 +83,8 @@ class ShareRequests:
         """TOPIC_AUTHORIZATION_FAILED if the caller may no longer read the topic or the group, else
         NONE. Clients do not expect GROUP_AUTHORIZATION_FAILED in a partition's row.
         """
-        may = self.authorization.is_allowed
-        if may(context, Operation.READ, ResourceKind.GROUP, key.group_id) and may(
+        is_allowed = self.authorization.is_allowed
+        if is_allowed(context, Operation.READ, ResourceKind.GROUP, key.group_id) and is_allowed(
             context, Operation.READ, ResourceKind.TOPIC, topic
         ):
             return ErrorCode.NONE
@@ -107,11 +107,11 @@ class ShareRequests:
         caller = context.caller
         session = self.shares.sessions.open(key, epoch, wanted, forgotten, caller)
         if epoch == INITIAL_EPOCH and caller is not None:
-            caller.when_closed(partial(self._disconnected, caller))
+            caller.when_closed(partial(self._close_sessions, caller))
         return session
 
-    def _disconnected(self, connection: object) -> None:
-        for session in self.shares.sessions.of(connection):
+    def _close_sessions(self, connection: object) -> None:
+        for session in self.shares.sessions.sessions_of(connection):
             self.close(session)
 
     def acknowledge(
@@ -119,29 +119,29 @@ class ShareRequests:
         context: RequestContext,
         key: SessionKey,
         rows: Mapping[TopicIdIndex, Sequence[AckRow]],
-        answered: Callable[[dict[TopicIdIndex, AckOutcome]], None],
+        on_outcomes: Callable[[dict[TopicIdIndex, AckOutcome]], None],
         *,
         may_renew: bool,
     ) -> Work[None]:
-        """Apply acknowledgements. Calls `answered` when those of all partitions are stored or
+        """Apply acknowledgements. Calls `on_outcomes` when those of all partitions are stored or
         refused.
         """
         outcomes: dict[TopicIdIndex, AckOutcome] = {}
 
-        def ended(partition: TopicIdIndex, error: ErrorCode, message: str | None) -> None:
+        def set_outcome(partition: TopicIdIndex, error: ErrorCode, message: str | None) -> None:
             outcomes[partition] = AckOutcome(error, message)
             if len(outcomes) == len(rows):
-                answered(outcomes)
+                on_outcomes(outcomes)
 
         for partition, batches in rows.items():
             yield ROW_UNITS
             try:
-                found = yield from _checked(batches, may_renew=may_renew)
-                self._acknowledge(context, key, partition, found, ended)
+                found = yield from _check_batches(batches, may_renew=may_renew)
+                self._acknowledge(context, key, partition, found, set_outcome)
             except ApiError as refusal:
-                ended(partition, refusal.code, refusal.own_message)
+                set_outcome(partition, refusal.code, refusal.own_message)
         if not rows:
-            answered({})
+            on_outcomes({})
 
     def _acknowledge(
         self,
@@ -149,15 +149,20 @@ class ShareRequests:
         key: SessionKey,
         partition: TopicIdIndex,
         batches: Sequence[Acknowledgement],
-        ended: Callable[[TopicIdIndex, ErrorCode, str | None], None],
+        set_outcome: Callable[[TopicIdIndex, ErrorCode, str | None], None],
     ) -> None:
         topic = self.topic(context, partition)
         self.shares.replicas.get(topic, partition.partition).check_leader(-1)
-        led = self.shares.partitions.known(SharePartitionKey(key.group_id, *partition))
-        if led is None:
+        leader_share = self.shares.partitions.get_loaded(
+            SharePartitionKey(key.group_id, *partition)
+        )
+        if leader_share is None:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self.shares.partitions.acknowledge(
-            led, key.member_id, batches, lambda error, message: ended(partition, error, message)
+            leader_share,
+            key.member_id,
+            batches,
+            lambda error, message: set_outcome(partition, error, message),
         )
 
     def close(self, session: ShareSession) -> None:
@@ -166,10 +171,10 @@ class ShareRequests:
         self.shares.sessions.close(key)
         self.shares.partitions.release(key.member_id, key.group_id)
         if not self.shares.sessions.has_group(key.group_id):
-            self.shares.partitions.unuse(key.group_id)
+            self.shares.partitions.mark_unused(key.group_id)
 
 
-def _checked(batches: Iterable[AckRow], *, may_renew: bool) -> Work[list[Acknowledgement]]:
+def _check_batches(batches: Iterable[AckRow], *, may_renew: bool) -> Work[list[Acknowledgement]]:
     """
     Raises:
         ApiError: INVALID_REQUEST.
@@ -191,7 +196,7 @@ def _checked(batches: Iterable[AckRow], *, may_renew: bool) -> Work[list[Acknowl
     return found
 
 
-def check_initial(epoch: int, rows: Mapping[TopicIdIndex, object]) -> None:
+def check_initial_request(epoch: int, rows: Mapping[TopicIdIndex, object]) -> None:
     """Require that a request that opens a session acknowledges nothing.
 
     Raises:

@@ -75,7 +75,9 @@ def serve(
     registered broker supports share groups.
     """
     if not features.has_share_groups:
-        return refused(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), to_row, to_response)
+        return refuse_all_rows(
+            request, ApiError(ErrorCode.UNSUPPORTED_VERSION), to_row, to_response
+        )
     found: dict[SharePartitionKey, R] = {}
     for key, row in _rows(request):
         found[key] = row
@@ -103,17 +105,17 @@ def _start(
     to_request: ToRequest[R],
     key: SharePartitionKey,
     row: R,
-    answered: Callable[[StateResult], None],
+    on_result: Callable[[StateResult], None],
 ) -> None:
     try:
         request = to_request(key, row)
     except ApiError as refusal:
-        answered(StateResult(refusal.code, refusal.message))
+        on_result(StateResult(refusal.code, refusal.message))
         return
-    shares.ask(shares.coordinator.handle, request, answered)
+    shares.run_internal(shares.coordinator.handle, request, on_result)
 
 
-def refused(
+def refuse_all_rows(
     request: StatesRequest[R], error: ApiError, to_row: ToRow[S], to_response: ToResponse[S, M]
 ) -> M:
     """The response with the same error for every share partition."""

@@ -12,26 +12,26 @@ class Versioned(Protocol):
     version: int
 
 
-class Authenticated(Protocol):
+class AuthenticatedConnection(Protocol):
     """A connection. Its principal may change when the client authenticates again."""
 
     principal: str
 
 
-class StandingDecision:
+class CachedDecision:
     """The result of `decide(principal)`, which is called again only after a change of `basis` or
     the principal.
 
     A fast path checks it with each request of a connection, so it costs two comparisons.
     """
 
-    __slots__ = ("_basis", "_client", "_decide", "_holds", "_principal", "_version")
+    __slots__ = ("_basis", "_connection", "_decide", "_holds", "_principal", "_version")
 
     def __init__(
-        self, basis: Versioned, client: Authenticated, decide: Callable[[str], bool]
+        self, basis: Versioned, connection: AuthenticatedConnection, decide: Callable[[str], bool]
     ) -> None:
         self._basis = basis
-        self._client = client
+        self._connection = connection
         self._decide = decide
         self._holds = False
         self._version = -1
@@ -39,7 +39,7 @@ class StandingDecision:
 
     def holds(self) -> bool:
         """The decision for the present version and principal."""
-        basis, principal = self._basis, self._client.principal
+        basis, principal = self._basis, self._connection.principal
         if self._version != basis.version or self._principal != principal:
             self._holds = self._decide(principal)
             self._version, self._principal = basis.version, principal

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkapy.server.requests.outcomes import Outcome
     from kafkapy.server.requests.request_handler import Caller
 
-_EXEMPT: Final = frozenset(
+_EXEMPT_APIS: Final = frozenset(
     {
         ApiKey.LEADER_AND_ISR,
         ApiKey.STOP_REPLICA,
@@ -37,21 +37,21 @@ _EXEMPT: Final = frozenset(
     }
 )
 # The handlers of these APIs set the pause for mutations in the response.
-_MUTATIONS: Final = frozenset(
+_MUTATION_APIS: Final = frozenset(
     {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS}
 )
 
 Pauses = dict[QuotaKind, int]  # ms
 
 
-class Asked(Protocol):
+class ChargedRequest(Protocol):
     """The client and the API of a request."""
 
     principal: str
     header: RequestHeader
 
 
-def client_of(context: Asked) -> Client:
+def client_of(context: ChargedRequest) -> Client:
     """The client whose quota a request uses."""
     return client_named(context.principal, context.header.client_id)
 
@@ -65,10 +65,10 @@ class Throttler:
         self._exempt = quotas.exempt
         self._clock = clock
 
-    def settle(
+    def charge_request(
         self,
         connection: Caller,
-        context: Asked,
+        context: ChargedRequest,
         request: Request,
         outcome: Outcome[Message],
         seconds: float,
@@ -77,13 +77,13 @@ class Throttler:
         response. With a `Pending`, this happens when it completes.
         """
         key = context.header.api_key
-        if key in _EXEMPT:
+        if key in _EXEMPT_APIS:
             self._exempt.record(seconds * 100, self._clock.monotonic_ms())
             return outcome
         if outcome is CLOSE_CONNECTION:
             return outcome
         if key == ApiKey.FETCH:  # its handler has charged it (`FetchMeter`)
-            return then(outcome, partial(_mute_as_told, connection))
+            return then(outcome, partial(_mute_for_throttle_time, connection))
         client = client_of(context)
         costs: dict[QuotaKind, float] = {}
         if outcome is not NO_RESPONSE:
@@ -98,7 +98,7 @@ class Throttler:
             if isinstance(outcome, Pending):
                 costs[QuotaKind.REQUEST] += outcome.seconds * 100
             pauses = self._charge(client, costs)
-            if key in _MUTATIONS:
+            if key in _MUTATION_APIS:
                 pauses[QuotaKind.CONTROLLER_MUTATION] = _throttle_time_ms(response)
             longest_ms = self._pause(connection, client, pauses)
             if longest_ms and hasattr(response, "throttle_time_ms"):
@@ -114,7 +114,7 @@ class Throttler:
         pauses = self._charge(client, {QuotaKind.PRODUCE: size_bytes})
         return self._pause(connection, client, pauses)
 
-    def meter(self, context: Asked) -> FetchMeter:
+    def meter(self, context: ChargedRequest) -> FetchMeter:
         """The meter of a consumer's fetch that begins now."""
         return FetchMeter(self._quotas, self._clock, client_of(context))
 
@@ -127,7 +127,7 @@ class Throttler:
         kind = max(pauses, key=pauses.__getitem__)
         longest_ms = pauses[kind]
         if longest_ms:
-            self._quotas[kind].paused(client, longest_ms, self._clock.monotonic_ms())
+            self._quotas[kind].record_pause(client, longest_ms, self._clock.monotonic_ms())
             connection.mute(longest_ms)
         return longest_ms
 
@@ -156,29 +156,29 @@ class FetchMeter:
             self._seconds = time.perf_counter() - self._started_s
             self._started_s = None
 
-    def pause_ms(self, size_bytes: int) -> int:
+    def record_and_get_pause_ms(self, size_bytes: int) -> int:
         """Charge the fetch, and return the client's pause. If it is not 0, the response must have
         no records.
         """
         self.park()
         client, now_ms = self._client, self._clock.monotonic_ms()
-        fetched = self._quotas[QuotaKind.FETCH]
-        requested = self._quotas[QuotaKind.REQUEST]
-        requested_ms = requested.record(client, self._seconds * 100, now_ms)
-        is_large = self.bytes_max is not None and size_bytes > self.bytes_max
-        is_due = is_large and fetched.is_unused(client, now_ms)
-        fetched_ms = fetched.record(client, size_bytes, now_ms)
-        if is_due:
-            fetched_ms = 0
-        pause_ms = max(requested_ms, fetched_ms)
+        fetch_quota = self._quotas[QuotaKind.FETCH]
+        request_quota = self._quotas[QuotaKind.REQUEST]
+        request_pause_ms = request_quota.record(client, self._seconds * 100, now_ms)
+        exceeds_burst = self.bytes_max is not None and size_bytes > self.bytes_max
+        may_exceed_burst = exceeds_burst and fetch_quota.is_unused(client, now_ms)
+        fetch_pause_ms = fetch_quota.record(client, size_bytes, now_ms)
+        if may_exceed_burst:
+            fetch_pause_ms = 0
+        pause_ms = max(request_pause_ms, fetch_pause_ms)
         if pause_ms:
-            fetched.take_back(client, size_bytes, now_ms)
-            longest = fetched if fetched_ms > requested_ms else requested
-            longest.paused(client, pause_ms, now_ms)
+            fetch_quota.unrecord(client, size_bytes, now_ms)
+            stricter_quota = fetch_quota if fetch_pause_ms > request_pause_ms else request_quota
+            stricter_quota.record_pause(client, pause_ms, now_ms)
         return pause_ms
 
 
-def _mute_as_told(connection: Caller, response: Message) -> Message:
+def _mute_for_throttle_time(connection: Caller, response: Message) -> Message:
     pause_ms = _throttle_time_ms(response)
     if pause_ms:
         connection.mute(pause_ms)

@@ -23,8 +23,8 @@ class TokenRequests:
             ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
         """
         protocol = self._config.security_protocol(context.listener)
-        is_nobody = protocol == "SSL" and context.principal == ANONYMOUS  # no certificate
-        if context.is_token or protocol == "PLAINTEXT" or is_nobody:
+        is_anonymous = protocol == "SSL" and context.principal == ANONYMOUS  # no certificate
+        if context.is_token or protocol == "PLAINTEXT" or is_anonymous:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
 
     def admin(self) -> TokenAdmin:
@@ -37,7 +37,7 @@ class TokenRequests:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
         return self._admin
 
-    def admitted(self, context: RequestContext) -> TokenAdmin:
+    def admit_and_get_admin(self, context: RequestContext) -> TokenAdmin:
         """`admit` and `admin` together."""
         self.admit(context)
         return self.admin()

@@ -20,16 +20,16 @@ from kafkapy.zk.zookeeper import WatchEvent
 _RETRY_BACKOFF_S: Final = 1.0
 
 
-class ChangeFollower:
+class ChangeNotificationListener:
     """A task that runs from `start` to `stop`. It calls `process` once after any number of
-    notifications. `process` must set `on_watch` as the watch. `what` is the name of the followed
-    data in the log.
+    notifications. `process` must set `on_watch` as the watch. `data_name` is the name of the
+    followed data in the log.
     """
 
     def __init__(
-        self, what: str, process: Callable[[], Awaitable[None]], log: logging.Logger
+        self, data_name: str, process: Callable[[], Awaitable[None]], log: logging.Logger
     ) -> None:
-        self._what = what
+        self._data_name = data_name
         self._process = process
         self._log = log
         self._changed = asyncio.Event()
@@ -37,7 +37,7 @@ class ChangeFollower:
 
     def start(self) -> None:
         """Start the task. The caller must set the first watch."""
-        name = f"Following {self._what}"
+        name = f"Following {self._data_name}"
         work = keep_running(name, self._run, self._log, self._changed.set)
         self._task = asyncio.get_running_loop().create_task(work)
 
@@ -59,6 +59,6 @@ class ChangeFollower:
             try:
                 await self._process()
             except KafkapyError as error:
-                self._log.error("Cannot follow %s, trying again: %s", self._what, error)
+                self._log.error("Cannot follow %s, trying again: %s", self._data_name, error)
                 await asyncio.sleep(_RETRY_BACKOFF_S)
                 self._changed.set()

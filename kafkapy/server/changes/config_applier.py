@@ -15,7 +15,7 @@ from kafkapy.controller.events import UncleanElectionEnabled
 from kafkapy.metadata.dynamic_passwords import without_passwords
 from kafkapy.metadata.group_config import bounded_group_configs
 from kafkapy.server.config.addresses import numeric_address, resolve
-from kafkapy.server.config.ineffective_configs import warn_of_broker, warn_of_topic
+from kafkapy.server.config.ineffective_configs import warn_of_broker_configs, warn_of_topic_configs
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
     from kafkapy.server.security.scram_credentials import ScramCredentials
 
-_UNCLEAN: Final = "unclean.leader.election.enable"
+_UNCLEAN_ELECTION_CONFIG: Final = "unclean.leader.election.enable"
 
 logger = logging.getLogger("kafka.server.DynamicConfigManager")
 
@@ -76,7 +76,7 @@ class ConfigApplier:
         self._telemetry = telemetry
         self._configure_group = configure_group
         self._spawn = spawn
-        self._looking_up = asyncio.Lock()
+        self._resolve_lock = asyncio.Lock()
 
     def apply(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         """Apply the configs of one entity.
@@ -87,13 +87,13 @@ class ConfigApplier:
         if entity_type == "topics":
             self._logs.update_topic_config(name, configs)
             self._configs.topic_overrides[name] = configs
-            warn_of_topic(name, configs)
+            warn_of_topic_configs(name, configs)
             self._recheck(self._replicas.partitions.get(name, {}).values())
-            if configs.get(_UNCLEAN, "").strip().lower() == "true":
+            if configs.get(_UNCLEAN_ELECTION_CONFIG, "").strip().lower() == "true":
                 self._controller.submit(UncleanElectionEnabled(name))
         elif entity_type == "brokers" and name in (DEFAULT_ENTITY, str(self._replicas.broker_id)):
             self._apply_broker(name, self._passwords.plain(configs))
-            warn_of_broker(configs, dynamic=True)
+            warn_of_broker_configs(configs, dynamic=True)
             configs = without_passwords(configs)
         elif entity_type == "users":
             try:
@@ -104,7 +104,7 @@ class ConfigApplier:
         elif entity_type == "clients":
             self._quotas.update(entity_type, name, configs)
         elif entity_type == "ips":
-            self._limit_address(name, configs)
+            self._set_address_limit(name, configs)
         elif entity_type == "client-metrics":
             self._telemetry.subscribe(desanitize(name), configs)
             self._configs.set_client_metrics(desanitize(name), configs)
@@ -116,20 +116,20 @@ class ConfigApplier:
             return
         logger.info("Processing override for %s '%s' with config %s", entity_type, name, configs)
 
-    def _limit_address(self, name: str, configs: Mapping[str, str]) -> None:
+    def _set_address_limit(self, name: str, configs: Mapping[str, str]) -> None:
         rates = self._quotas.connections
         host = desanitize(name)
         address = None if name == DEFAULT_ENTITY else numeric_address(host)
         if address is not None or name == DEFAULT_ENTITY:
             rates.set(address, configs)
         else:
-            self._spawn(self._limit_host(host, configs))
+            self._spawn(self._set_host_limit(host, configs))
 
-    async def _limit_host(self, host: str, configs: Mapping[str, str]) -> None:
+    async def _set_host_limit(self, host: str, configs: Mapping[str, str]) -> None:
         """Resolve a host name once, when its configs are applied. Look-ups run one after the other,
         so that no older config replaces a newer one.
         """
-        async with self._looking_up:
+        async with self._resolve_lock:
             address = await resolve(host)
             if address is None:
                 logger.error("Cannot apply the configs of ips '%s': it has no address", host)
@@ -140,7 +140,7 @@ class ConfigApplier:
                 logger.error("Cannot apply the configs of ips '%s': %s", host, error)
 
     def _apply_broker(self, name: str, configs: Mapping[str, str]) -> None:
-        before = self._configs.layers
+        old_layers = self._configs.layers
         if name == DEFAULT_ENTITY:
             self._configs.set_broker_layers(default=configs)
         else:
@@ -150,22 +150,22 @@ class ConfigApplier:
         try:
             if name != DEFAULT_ENTITY:
                 changes = self._listeners
-                change_listeners = changes.prepare(before.given(), layers.given())
+                change_listeners = changes.prepare(old_layers.configured(), layers.configured())
             defaults = self._configs.log_defaults()
             quotas = self._replicas.quotas
             quotas.set_rates({**layers.dynamic_default, **layers.dynamic_broker})
-            self._quotas.creations.update(layers.given())
-            self._limits.update(layers.given())
+            self._quotas.creations.update(layers.configured())
+            self._limits.update(layers.configured())
             self._logs.update_broker_defaults(defaults)
         except ConfigError:
-            self._configs.layers = before
+            self._configs.layers = old_layers
             raise
         if change_listeners is not None:
             change_listeners()
         self._recheck(self._replicas.all_partitions())
-        self._controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN)))
+        self._controller.allow_unclean_elections(bool(defaults.get(_UNCLEAN_ELECTION_CONFIG)))
 
     def _recheck(self, partitions: Iterable[Partition]) -> None:
         """Update high watermarks: a change of `min.insync.replicas` may have moved their bound."""
         for partition in list(partitions):
-            self._replicas.recheck(partition)
+            self._replicas.update_high_watermark(partition)

@@ -14,7 +14,7 @@ from typing import Final
 
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.common.ports import Clock
-from kafkapy.server.changes.change_follower import ChangeFollower
+from kafkapy.server.changes.change_follower import ChangeNotificationListener
 from kafkapy.zk.stores.paths import CONFIG_TYPES
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange, ZnodeError
@@ -38,19 +38,19 @@ class ConfigChangeListener:
         self._clock = clock
         self._apply = apply
         self._last_executed = -1
-        self._configured: dict[str, set[str]] = {}  # names of entities with configs, by type
-        self._applying = asyncio.Lock()
-        self._follower = ChangeFollower("config changes", self.process, _log)
+        self._configured_names: dict[str, set[str]] = {}  # names of entities with configs, by type
+        self._apply_lock = asyncio.Lock()
+        self._listener = ChangeNotificationListener("config changes", self.process, _log)
 
     async def start(self) -> None:
         """Apply everything that is configured, then follow the changes."""
         await self.apply_all()
         await self.process()
-        self._follower.start()
+        self._listener.start()
 
     async def stop(self) -> None:
         """Stop following."""
-        await self._follower.stop()
+        await self._listener.stop()
 
     async def apply_all(self) -> None:
         """Apply the configs of every entity of every type.
@@ -59,25 +59,27 @@ class ConfigChangeListener:
         configs of entities that no longer have any are removed too: their notifications may have
         been created and deleted while this broker had no session.
         """
-        async with self._applying:
+        async with self._apply_lock:
             for entity_type in CONFIG_TYPES:
                 found = await self._store.configs.get_all(entity_type)
                 for name, configs in found.items():
                     self._apply_one(entity_type, name, configs)
-                for name in sorted(self._configured.get(entity_type, set()) - found.keys()):
+                for name in sorted(self._configured_names.get(entity_type, set()) - found.keys()):
                     await self._apply_stored(ConfigChange(entity_type, name))
 
     async def process(self) -> None:
         """Apply the changes newer than the last one seen, and set the watch for the next."""
-        sequences = await self._apply_new(self._follower.on_watch)
+        sequences = await self._apply_new(self._listener.on_watch)
         await self._store.configs.purge_changes(sequences, self._clock.time_ms())
 
     async def catch_up(
-        self, elsewhere: Sequence[str] = (), spend: Callable[[int], Awaitable[None]] | None = None
+        self,
+        topics_without_replica: Sequence[str] = (),
+        spend: Callable[[int], Awaitable[None]] | None = None,
     ) -> Mapping[str, Mapping[str, str]]:
         """Apply the changes that any broker made before this call, so that a later response
-        includes them. Returns the configs of the topics `elsewhere`, which have no replica on this
-        broker.
+        includes them. Returns the configs of `topics_without_replica`, which have no replica on
+        this broker.
 
         Kafka reads the entity's znode for each response. Here responses come from the cache, after
         this update. Only brokers with a replica of a topic get the configs with which it was
@@ -87,7 +89,7 @@ class ConfigChangeListener:
         try:
             async with asyncio.timeout(_CATCH_UP_LIMIT_S):
                 await self._apply_new()
-                return await self._store.configs.get_each("topics", elsewhere, spend)
+                return await self._store.configs.get_each("topics", topics_without_replica, spend)
         except (KafkapyError, TimeoutError) as error:
             _log.warning("Answering with configs that may be old: %s", error or "no ZooKeeper")
             return {}
@@ -98,7 +100,7 @@ class ConfigChangeListener:
         """
         # Without the lock, concurrent calls would apply the same change. The second call must not
         # return before the first has applied it.
-        async with self._applying:
+        async with self._apply_lock:
             sequences = await self._store.configs.changes(watch)
             for sequence in sequences:
                 if sequence > self._last_executed:
@@ -126,7 +128,7 @@ class ConfigChangeListener:
 
     def _apply_one(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         if entity_type != "topics":  # a topic's configs end with the topic
-            names = self._configured.setdefault(entity_type, set())
+            names = self._configured_names.setdefault(entity_type, set())
             (names.add if configs else names.discard)(name)
         try:
             self._apply(entity_type, name, configs)

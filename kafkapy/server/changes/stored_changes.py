@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from kafkapy.common.ports import Clock
-from kafkapy.server.changes.change_follower import ChangeFollower
+from kafkapy.server.changes.change_follower import ChangeNotificationListener
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import Watch
 
@@ -33,7 +33,7 @@ class ChangeStore(Protocol[Change, Key_co]):
         """All notifications, in their order."""
         ...
 
-    async def changed(self, change: Change, /) -> Key_co | None:
+    async def changed_key(self, change: Change, /) -> Key_co | None:
         """The key that a notification names; None if it was deleted or names none. Raises
         ZnodeError.
         """
@@ -43,7 +43,7 @@ class ChangeStore(Protocol[Change, Key_co]):
         """Delete the old ones of these notifications."""
 
 
-class Followed(Protocol):
+class ZooKeeperWatcher(Protocol):
     """A part of ZooKeeper's data that a broker follows from its start to its stop."""
 
     async def reload(self) -> None:
@@ -53,21 +53,21 @@ class Followed(Protocol):
         """Stop following."""
 
 
-class StoredChanges(ABC, Generic[Change, Key]):
-    """Reads all stored values at `start`, then each changed one. `what` is the name of the values
-    in the log.
+class StoredChangeListener(ABC, Generic[Change, Key]):
+    """Reads all stored values at `start`, then each changed one. `data_name` is the name of the
+    values in the log.
     """
 
     def __init__(
-        self, store: ChangeStore[Change, Key], clock: Clock, what: str, log: logging.Logger
+        self, store: ChangeStore[Change, Key], clock: Clock, data_name: str, log: logging.Logger
     ) -> None:
-        self._stored = store
+        self._change_store = store
         self._clock = clock
-        self._what = what
+        self._data_name = data_name
         self._log = log
-        self._seen: dict[str, int] = {}  # the last sequence number by folder
-        self._applying = asyncio.Lock()
-        self._follower = ChangeFollower(f"changes of {what}", self.process, log)
+        self._last_sequences: dict[str, int] = {}  # the last sequence number by folder
+        self._apply_lock = asyncio.Lock()
+        self._listener = ChangeNotificationListener(f"changes of {data_name}", self.process, log)
 
     @abstractmethod
     async def _read_all(self) -> None:
@@ -78,49 +78,49 @@ class StoredChanges(ABC, Generic[Change, Key]):
         """Read one stored value. Raises ZnodeError."""
 
     @abstractmethod
-    def _place(self, change: Change) -> tuple[str, int]:
+    def _position(self, change: Change) -> tuple[str, int]:
         """The folder of a notification, and its number there."""
 
     async def start(self) -> None:
         """Load everything, then follow the changes."""
-        await self._stored.create_paths()
+        await self._change_store.create_paths()
         await self.reload()
-        self._follower.start()
+        self._listener.start()
 
     async def stop(self) -> None:
         """Stop following."""
-        await self._follower.stop()
+        await self._listener.stop()
 
     async def reload(self) -> None:
         """Read all stored values, at the start and after a lost session, when changes may have been
         missed.
         """
-        async with self._applying:
+        async with self._apply_lock:
             # Set the watch first, so that a change during the read causes another read.
-            changes = await self._stored.changes(self._follower.on_watch)
+            changes = await self._change_store.changes(self._listener.on_watch)
             await self._read_all()
-            self._seen.update(map(self._place, changes))
+            self._last_sequences.update(map(self._position, changes))
 
     async def refresh(self, key: Key) -> None:
         """Read one stored value again. Raises ZnodeError.
 
         Reads run one after the other, so that the result of the latest read stays.
         """
-        async with self._applying:
+        async with self._apply_lock:
             await self._read(key)
 
     async def process(self) -> None:
         """Apply the changes newer than the last ones seen, and set the watch for the next."""
-        changes = await self._stored.changes(self._follower.on_watch)
+        changes = await self._change_store.changes(self._listener.on_watch)
         for change in changes:
-            folder, sequence = self._place(change)
-            if sequence <= self._seen.get(folder, -1):
+            folder, sequence = self._position(change)
+            if sequence <= self._last_sequences.get(folder, -1):
                 continue
             try:
-                key = await self._stored.changed(change)
+                key = await self._change_store.changed_key(change)
                 if key is not None:
                     await self.refresh(key)
             except ZnodeError as error:
-                self._log.error("Ignoring a change of %s: %s", self._what, error)
-            self._seen[folder] = sequence
-        await self._stored.purge(changes, self._clock.time_ms())
+                self._log.error("Ignoring a change of %s: %s", self._data_name, error)
+            self._last_sequences[folder] = sequence
+        await self._change_store.purge(changes, self._clock.time_ms())

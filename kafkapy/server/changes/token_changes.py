@@ -8,18 +8,18 @@ import logging
 from typing import Final
 
 from kafkapy.common.ports import Clock
-from kafkapy.server.changes.stored_changes import StoredChanges
+from kafkapy.server.changes.stored_changes import StoredChangeListener
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ZnodeError
 
-_IGNORED: Final = "Ignoring a delegation token: %s"
+_IGNORED_MESSAGE: Final = "Ignoring a delegation token: %s"
 
 _log = logging.getLogger("kafka.server.DelegationTokenManagerZk")
 
 
-class TokenChangeListener(StoredChanges[int, str]):
+class TokenChangeListener(StoredChangeListener[int, str]):
     """Updates `tokens` with every token at `start`, then with each change."""
 
     def __init__(self, store: ZkStore, clock: Clock, tokens: DelegationTokens) -> None:
@@ -33,7 +33,7 @@ class TokenChangeListener(StoredChanges[int, str]):
             self._tokens.remove(token_id)
         for found in stored.values():
             if isinstance(found, ZnodeError):
-                _log.error(_IGNORED, found)
+                _log.error(_IGNORED_MESSAGE, found)
             else:
                 self._tokens.put(found)
 
@@ -41,12 +41,12 @@ class TokenChangeListener(StoredChanges[int, str]):
         try:
             found = await self._store.get(key)
         except ZnodeError as error:
-            _log.error(_IGNORED, error)
+            _log.error(_IGNORED_MESSAGE, error)
             return
         if found is None:
             self._tokens.remove(key)
         else:
             self._tokens.put(found[0])
 
-    def _place(self, change: int) -> tuple[str, int]:
+    def _position(self, change: int) -> tuple[str, int]:
         return paths.TOKEN_CHANGES, change

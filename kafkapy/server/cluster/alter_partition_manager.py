@@ -25,7 +25,7 @@ from kafkapy.controller.events import (
 )
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.replication.isr import Answered, IsrChange
+from kafkapy.replication.isr import IsrChange, ProposalOutcome
 from kafkapy.replication.partition import Partition
 from kafkapy.server.cluster.controller_codec import (
     TOPIC_IDS_VERSION,
@@ -33,7 +33,7 @@ from kafkapy.server.cluster.controller_codec import (
     alter_partition_result,
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
-from kafkapy.server.interbroker.node_to_controller import NodeToController, ask_own_controller
+from kafkapy.server.interbroker.node_to_controller import NodeToController, request_own_controller
 from kafkapy.server.requests.lasting_work import keep_running
 
 if TYPE_CHECKING:
@@ -83,15 +83,15 @@ class AlterPartitionManager:
         self._submit_event = submit_event
         self._clock = clock
         self._retry_backoff_s = retry_backoff_ms / 1000
-        self._waiting: dict[TopicPartition, _Proposal] = {}
-        self._asked: list[_Proposal] = []
-        self._arrived = asyncio.Event()
-        self._refused = ""  # error of the last request, logged once; or empty
+        self._unsent: dict[TopicPartition, _Proposal] = {}
+        self._in_flight: list[_Proposal] = []
+        self._wake = asyncio.Event()
+        self._last_error = ""  # error of the last request, logged once; or empty
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to send."""
-        work = keep_running("AlterPartition", self._run, logger, self._take_back)
+        work = keep_running("AlterPartition", self._run, logger, self._requeue)
         self._task = asyncio.get_running_loop().create_task(work)
 
     async def stop(self) -> None:
@@ -103,50 +103,50 @@ class AlterPartitionManager:
 
     def submit(self, partition: Partition, change: IsrChange) -> None:
         """Queue the change that has just become the partition's pending one."""
-        self._waiting[change.topic_partition] = _Proposal(partition, change)
-        self._arrived.set()
+        self._unsent[change.topic_partition] = _Proposal(partition, change)
+        self._wake.set()
 
     async def _run(self) -> None:
         while True:
-            await self._arrived.wait()
-            self._arrived.clear()
-            self._asked = [each for each in self._waiting.values() if each.is_current]
-            self._waiting.clear()
-            if self._asked:
-                self._asked = await self._propose(self._asked)
-            if self._asked:
-                self._take_back()
+            await self._wake.wait()
+            self._wake.clear()
+            self._in_flight = [each for each in self._unsent.values() if each.is_current]
+            self._unsent.clear()
+            if self._in_flight:
+                self._in_flight = await self._propose(self._in_flight)
+            if self._in_flight:
+                self._requeue()
                 await asyncio.sleep(self._retry_backoff_s)
 
-    def _take_back(self) -> None:
+    def _requeue(self) -> None:
         """Send again the proposals without an answer, but for those that newer ones replaced."""
-        for proposal in self._asked:
-            self._waiting.setdefault(proposal.change.topic_partition, proposal)
-        self._arrived.set()
+        for proposal in self._in_flight:
+            self._unsent.setdefault(proposal.change.topic_partition, proposal)
+        self._wake.set()
 
     async def _propose(self, batch: list[_Proposal]) -> list[_Proposal]:
         """Send one request. Returns the proposals that must be sent again."""
         own = self._metadata.image.controller_id == self._broker_id
         try:
-            items, result = await (self._ask_own(batch) if own else self._ask_remote(batch))
-            refused = "" if result.error is ErrorCode.NONE else result.error.name
+            items, result = await (self._request_own(batch) if own else self._request_remote(batch))
+            error = "" if result.error is ErrorCode.NONE else result.error.name
         except NodeUnavailable as unavailable:
-            refused = str(unavailable)
-        if refused and refused != self._refused:
-            logger.warning("AlterPartition for %d partitions: %s, retrying", len(batch), refused)
-        self._refused = refused
-        return batch if refused else self._apply(items, result)
+            error = str(unavailable)
+        if error and error != self._last_error:
+            logger.warning("AlterPartition for %d partitions: %s, retrying", len(batch), error)
+        self._last_error = error
+        return batch if error else self._apply(items, result)
 
-    async def _ask_own(self, batch: list[_Proposal]) -> tuple[_Items, AlterPartitionResult]:
+    async def _request_own(self, batch: list[_Proposal]) -> tuple[_Items, AlterPartitionResult]:
         items = _items(batch, by_name=False)
         epoch = self._broker_epoch()
-        result: AlterPartitionResult = await ask_own_controller(
+        result: AlterPartitionResult = await request_own_controller(
             self._submit_event,
             lambda reply: AlterPartition(self._broker_id, epoch, list(items), reply),
         )
         return items, result
 
-    async def _ask_remote(self, batch: list[_Proposal]) -> tuple[_Items, AlterPartitionResult]:
+    async def _request_remote(self, batch: list[_Proposal]) -> tuple[_Items, AlterPartitionResult]:
         client = self._controller.client()
         _, latest = (await client.api_versions()).get(ApiKey.ALTER_PARTITION, (0, -1))
         version = min(latest, _VERSION_MAX)
@@ -155,30 +155,32 @@ class AlterPartitionManager:
         if version < 0:
             raise NodeUnavailable("the controller does not serve AlterPartition")
         items = _items(batch, by_name=version < TOPIC_IDS_VERSION)
-        wishes = list(items)
-        request = alter_partition_request(self._broker_id, self._broker_epoch(), wishes, version)
+        requested = list(items)
+        request = alter_partition_request(self._broker_id, self._broker_epoch(), requested, version)
         response = await client.request(request, version)
-        return items, alter_partition_result(response, wishes, version)
+        return items, alter_partition_result(response, requested, version)
 
     def _apply(self, items: _Items, result: AlterPartitionResult) -> list[_Proposal]:
         """Pass the answers to the partitions. Returns the proposals to send again: without an
-        answer, or with `Answered.AGAIN`."""
+        answer, or with `ProposalOutcome.RETRY`."""
         unanswered = dict(items)
-        again = []
+        to_retry = []
         for item, error, state in result.rows:
             proposal = unanswered.pop(item)
-            if self._answer(proposal, error, state) is Answered.AGAIN:
-                again.append(proposal)
-        return [*again, *unanswered.values()]
+            if self._answer(proposal, error, state) is ProposalOutcome.RETRY:
+                to_retry.append(proposal)
+        return [*to_retry, *unanswered.values()]
 
     def _answer(
         self, proposal: _Proposal, error: ErrorCode, state: LeaderAndIsr | None
-    ) -> Answered:
+    ) -> ProposalOutcome:
         partition, change = proposal
         members = len(partition.isr)
-        answered = partition.on_isr_answer(change, error, state, self._clock.monotonic_ms())
-        if answered is Answered.COMMITTED:
-            self._replicas.isr_counts.committed(members, len(partition.isr))
+        answered = partition.on_alter_partition_response(
+            change, error, state, self._clock.monotonic_ms()
+        )
+        if answered is ProposalOutcome.COMMITTED:
+            self._replicas.isr_counts.record_change(members, len(partition.isr))
             partition_logger.info(
                 "[Partition %s broker=%d] ISR updated to %s and version updated to %d",
                 partition.topic_partition,
@@ -197,8 +199,8 @@ class AlterPartitionManager:
                 error.name,
                 answered.value,
             )
-        if answered in (Answered.COMMITTED, Answered.DROPPED):
-            self._replicas.checked(partition)
+        if answered in (ProposalOutcome.COMMITTED, ProposalOutcome.DROPPED):
+            self._replicas.check_delayed_requests(partition)
         return answered
 
 

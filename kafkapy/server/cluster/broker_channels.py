@@ -77,7 +77,7 @@ class BrokerChannels:
         self._retry_backoff_ms = retry_backoff_ms
         self._bodies = _MetadataBodies()
         self._channels: dict[int, _Channel] = {}
-        self._ending: dict[asyncio.Task[None], None] = {}
+        self._closing: dict[asyncio.Task[None], None] = {}
 
     def add_broker(self, broker: BrokerInfo, broker_epoch: int) -> None:
         """Open the channel to a broker. The channel of an earlier registration is replaced."""
@@ -120,8 +120,8 @@ class BrokerChannels:
         channel = self._channels.pop(broker_id, None)
         if channel is not None:
             channel.task.cancel()
-            self._ending[channel.task] = None
-            channel.task.add_done_callback(lambda task: self._ending.pop(task, None))
+            self._closing[channel.task] = None
+            channel.task.add_done_callback(lambda task: self._closing.pop(task, None))
 
     def send_leader_and_isr(self, broker_id: int, command: LeaderAndIsrCommand) -> None:
         self._send(broker_id, command)
@@ -148,7 +148,7 @@ class BrokerChannels:
         """Close all channels, and wait until their tasks have ended."""
         for broker_id in list(self._channels):
             self.remove_broker(broker_id)
-        await asyncio.gather(*self._ending, return_exceptions=True)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
 
 class _Channel:
@@ -159,14 +159,14 @@ class _Channel:
         self._broker_id = broker_id
         self._target = target
         self._submit = submit
-        self._unanswered: Command | None = None
+        self._in_flight: Command | None = None
         name = f"The channel to broker {broker_id}"
         work = keep_running(name, self._run, logger)
         self.task = asyncio.get_running_loop().create_task(work)
 
     async def _run(self) -> None:
         while True:
-            command = self._unanswered = self._unanswered or await self.queue.get()
+            command = self._in_flight = self._in_flight or await self.queue.get()
             result = await self._target.apply(command)
             if result.error is not ErrorCode.NONE:
                 logger.warning(
@@ -179,7 +179,7 @@ class _Channel:
                 self._submit(LeaderAndIsrResponse(self._broker_id, command.broker_epoch, result))
             elif isinstance(command, StopReplicaCommand):
                 self._submit(StopReplicaResponse(self._broker_id, command, result))
-            self._unanswered = None
+            self._in_flight = None
 
 
 class _RemoteBroker:
@@ -203,17 +203,19 @@ class _RemoteBroker:
         match command:
             case LeaderAndIsrCommand():
                 request = leader_and_isr_request(command, self._listener)
-                response = await self._answer(request, LEADER_AND_ISR_VERSION)
+                response = await self._send_until_answered(request, LEADER_AND_ISR_VERSION)
                 return leader_and_isr_result(response, command)
             case StopReplicaCommand():
-                response = await self._answer(stop_replica_request(command), STOP_REPLICA_VERSION)
+                response = await self._send_until_answered(
+                    stop_replica_request(command), STOP_REPLICA_VERSION
+                )
                 return stop_replica_result(response)
             case UpdateMetadataCommand():
                 body = self._bodies.request(command)
-                response = await self._answer(body, UPDATE_METADATA_VERSION)
+                response = await self._send_until_answered(body, UPDATE_METADATA_VERSION)
                 return CommandResult(ErrorCode(response.error_code))
 
-    async def _answer(self, request: Message, version: int) -> Any:
+    async def _send_until_answered(self, request: Message, version: int) -> Any:
         level = logging.WARNING
         while True:
             try:
@@ -239,11 +241,11 @@ class _MetadataBodies:
         self._request = UpdateMetadataRequest()
 
     def request(self, command: UpdateMetadataCommand) -> UpdateMetadataRequest:
-        known = self._command
+        cached = self._command
         if (
-            known is None
-            or known.partitions is not command.partitions
-            or known.live_brokers is not command.live_brokers
+            cached is None
+            or cached.partitions is not command.partitions
+            or cached.live_brokers is not command.live_brokers
         ):
             self._command = command
             self._request = update_metadata_request(command)

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.cluster_state import Feature
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.server.changes.change_follower import ChangeFollower
+from kafkapy.server.changes.change_follower import ChangeNotificationListener
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import BadVersion, NodeExists
@@ -33,13 +33,13 @@ TRANSACTION_VERSION: Final = Feature("transaction.version", 1, 2)
 
 SHARE_VERSION: Final = Feature("share.version", 1, 1)
 """Level 1: share groups (KIP-932)."""
-_OF_PROTOCOLS: Final = {"consumer": GROUP_VERSION, "share": SHARE_VERSION}
+_FEATURES_BY_PROTOCOL: Final = {"consumer": GROUP_VERSION, "share": SHARE_VERSION}
 
 
 def supported_features(config: KafkaConfig) -> tuple[Feature, ...]:
     """The features that a broker of this configuration supports."""
     protocols = config.get_list("group.coordinator.rebalance.protocols")
-    groups = (feature for name, feature in _OF_PROTOCOLS.items() if name in protocols)
+    groups = (feature for name, feature in _FEATURES_BY_PROTOCOL.items() if name in protocols)
     return (*groups, TRANSACTION_VERSION)
 
 
@@ -48,7 +48,7 @@ class FeatureUpdate(NamedTuple):
 
     name: str
     level: int
-    may_lower: bool
+    allow_downgrade: bool
 
 
 class ClusterFeatures:
@@ -58,9 +58,9 @@ class ClusterFeatures:
         self.supported = supported
         self.epoch = 0
         self._levels: dict[str, int] = {}
-        self._of_brokers: dict[int, tuple[Feature, ...]] = {}
+        self._broker_features: dict[int, tuple[Feature, ...]] = {}
         self._store: ZkStore | None = None
-        self._follower = ChangeFollower("the features of brokers", self.reload, logger)
+        self._follower = ChangeNotificationListener("the features of brokers", self.reload, logger)
 
     @property
     def levels(self) -> dict[str, int]:
@@ -104,12 +104,12 @@ class ClusterFeatures:
             return  # this broker's session has expired, and it registers again
         limits = await self._store.features.limits(self._follower.on_watch)
         before = self._levels
-        self._of_brokers = {n: each.broker.features for n, each in registrations.items()}
-        self._levels = levels(self.supported, [*self._of_brokers.values()], limits.levels)
+        self._broker_features = {n: each.broker.features for n, each in registrations.items()}
+        self._levels = levels(self.supported, [*self._broker_features.values()], limits.levels)
         self.epoch = max(zxid, limits.zxid)
         if self._levels != before:
-            on = ", ".join(f"{name}={level}" for name, level in self._levels.items())
-            logger.info("Features of all %d brokers: %s", len(registrations), on or "none")
+            enabled = ", ".join(f"{name}={level}" for name, level in self._levels.items())
+            logger.info("Features of all %d brokers: %s", len(registrations), enabled or "none")
 
     async def update(self, updates: Sequence[FeatureUpdate], *, validate_only: bool) -> None:
         """Limit the level of features: all, or none after an error.
@@ -121,7 +121,7 @@ class ClusterFeatures:
         limits = await self._store.features.limits()
         await self.reload()
         for each in updates:
-            problem = _problem(each, self._levels.get(each.name, 0), self._of_brokers)
+            problem = _problem(each, self._levels.get(each.name, 0), self._broker_features)
             if problem:
                 raise ApiError(
                     ErrorCode.INVALID_UPDATE_VERSION,
@@ -141,39 +141,41 @@ class ClusterFeatures:
 
 
 def _problem(
-    update: FeatureUpdate, present: int, of_brokers: Mapping[int, tuple[Feature, ...]]
+    update: FeatureUpdate, current_level: int, broker_features: Mapping[int, tuple[Feature, ...]]
 ) -> str | None:
     """The reason why a feature may not get this level, in Kafka's words."""
     if update.level < 0:
         return "A feature version cannot be less than 0."
-    for broker_id, features in of_brokers.items():
+    for broker_id, features in broker_features.items():
         found = next((each for each in features if each.name == update.name), None)
         if found is None:
             return f"Broker {broker_id} does not support this feature."
         if update.level > found.max_version:
             return f"Broker {broker_id} only supports versions 0-{found.max_version}."
-    if update.level < present and not update.may_lower:
+    if update.level < current_level and not update.allow_downgrade:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to"
             " either safe or unsafe downgrade."
         )
-    if update.level > present and update.may_lower:
+    if update.level > current_level and update.allow_downgrade:
         return "Can't downgrade to a newer version."
     return None
 
 
 def levels(
     supported: tuple[Feature, ...],
-    of_brokers: list[tuple[Feature, ...]],
+    broker_features: list[tuple[Feature, ...]],
     limits: Mapping[str, int],
 ) -> dict[str, int]:
     """The highest level of each feature that all brokers support, and its limit allows."""
     found = {}
-    for mine in supported:
-        theirs = [[f for f in features if f.name == mine.name] for features in of_brokers]
-        if theirs and all(theirs):
-            limit = limits.get(mine.name, mine.max_version)
-            level = min([limit, mine.max_version, *(each[0].max_version for each in theirs)])
-            if level >= max([mine.min_version, *(each[0].min_version for each in theirs)]):
-                found[mine.name] = level
+    for feature in supported:
+        registered = [
+            [f for f in features if f.name == feature.name] for features in broker_features
+        ]
+        if registered and all(registered):
+            limit = limits.get(feature.name, feature.max_version)
+            level = min([limit, feature.max_version, *(each[0].max_version for each in registered)])
+            if level >= max([feature.min_version, *(each[0].min_version for each in registered)]):
+                found[feature.name] = level
     return found

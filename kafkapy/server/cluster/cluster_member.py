@@ -19,9 +19,9 @@ from kafkapy.server.cluster.alter_partition_manager import AlterPartitionManager
 from kafkapy.server.cluster.broker_channels import BrokerChannels
 from kafkapy.server.cluster.controlled_shutdown_client import (
     ControlledShutdownClient,
-    ZooKeeperSilent,
+    ZooKeeperTimeout,
 )
-from kafkapy.server.cluster.stale_registration import outlive
+from kafkapy.server.cluster.stale_registration import wait_until_expired
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.server.interbroker.node_to_controller import NodeToController
 from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
     from kafkapy.metadata.cache import MetadataCache
     from kafkapy.server.changes.config_changes import ConfigChangeListener
-    from kafkapy.server.changes.stored_changes import Followed
+    from kafkapy.server.changes.stored_changes import ZooKeeperWatcher
     from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
     from kafkapy.server.cluster.controller_task import ControllerTask
     from kafkapy.server.cluster.metadata_connection import MetadataConnection
@@ -44,9 +44,9 @@ logger = logging.getLogger("kafka.server.KafkaServer")
 
 _START_LIMIT_MS: Final = 30_000
 _RETRY_BACKOFF_S: Final = 1.0
-_HAND_OVER_LIMIT_S: Final = 60.0
+_CONTROLLED_SHUTDOWN_LIMIT_S: Final = 60.0
 _RESIGN_LIMIT_S: Final = 5.0
-_FAREWELL_LIMIT_S: Final = 0.2
+_CLOSE_LIMIT_S: Final = 0.2
 
 
 class ClusterMember:
@@ -59,7 +59,7 @@ class ClusterMember:
         controller: ControllerTask,
         receiver: ControlRequestHandler,
         config_changes: ConfigChangeListener,
-        followed: Sequence[Followed],
+        followed: Sequence[ZooKeeperWatcher],
         features: tuple[Feature, ...],
         waiter: MetadataWaiter,
         metadata: MetadataCache,
@@ -87,7 +87,7 @@ class ClusterMember:
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
         self._expired_session_id: int | None = None  # of the session to replace
-        self._zookeeper_is_silent = False  # found at controlled shutdown
+        self._zookeeper_timed_out = False  # found at controlled shutdown
         self._channels = BrokerChannels(
             broker_id,
             config.inter_broker_listener,
@@ -96,18 +96,18 @@ class ClusterMember:
             request_timeout_ms=config.get_int("controller.socket.timeout.ms"),
             security=node_security,
         )
-        self._isr_changes = self._make_isr_changes(replicas)
+        self._alter_partition_manager = self._create_alter_partition_manager(replicas)
         self._fetchers = ReplicaFetchers(
             config, replicas, clock, lambda: self.broker_epoch, self._endpoint_of, node_security
         )
         waiter.on_change = self._fetchers.metadata_changed
         replicas.on_follow = self._fetchers.follow
         replicas.on_unfollow = self._fetchers.unfollow
-        replicas.on_isr_change = self._isr_changes.submit
-        replicas.on_log_dir_failure = lambda: spawn(self._tell_log_dir_failed())
+        replicas.on_isr_change = self._alter_partition_manager.submit
+        replicas.on_log_dir_failure = lambda: spawn(self._notify_log_dir_failure())
         replicas.may_be_replaced = self._may_be_replaced
 
-    def _make_isr_changes(self, replicas: ReplicaManager) -> AlterPartitionManager:
+    def _create_alter_partition_manager(self, replicas: ReplicaManager) -> AlterPartitionManager:
         config, metadata = self._config, self._metadata
         nodes = NodeClients(
             metadata,
@@ -117,7 +117,7 @@ class ClusterMember:
             security=self._node_security,
         )
         to_controller = NodeToController(metadata, nodes)
-        self._receiver.on_controller_change = to_controller.follow
+        self._receiver.on_controller_change = to_controller.close_others
         return AlterPartitionManager(
             self._broker_id,
             lambda: self.broker_epoch,
@@ -149,13 +149,13 @@ class ClusterMember:
         self._connection.on_session_expired(self._session_expired)
         await start_coordinators()
         session_timeout_ms = self._config.get_int("zookeeper.session.timeout.ms")
-        await outlive(self._store.brokers, self._broker_id, session_timeout_ms)
+        await wait_until_expired(self._store.brokers, self._broker_id, session_timeout_ms)
         await self._register()
-        self._isr_changes.start()
+        self._alter_partition_manager.start()
         await self._controller.start(self._channels, self._rebalance_interval_s())
         await self._config_changes.start()
 
-    async def readvertise(self, endpoints: tuple[Endpoint, ...]) -> None:
+    async def update_endpoints(self, endpoints: tuple[Endpoint, ...]) -> None:
         """Update the registration with the broker's new endpoints."""
         self._endpoints = endpoints
         try:
@@ -171,7 +171,7 @@ class ClusterMember:
         info, brokers = self._info(), self._store.brokers
         self.broker_epoch = await brokers.register(info, self._clock.time_ms(), previous_session_id)
         self._receiver.broker_epoch = self.broker_epoch
-        if self._endpoints != info.endpoints:  # readvertised while there was no registration
+        if self._endpoints != info.endpoints:  # updated while there was no registration
             await brokers.update(self._info(), self._clock.time_ms())
         logger.info(
             "Registered broker %d with addresses: %s, czxid (broker epoch): %d",
@@ -203,13 +203,13 @@ class ClusterMember:
         wait excludes topics that no controller sends: never online, or with unreadable znodes.
         """
         names = await self._online_topics()
-        known = await self._waiter.when(
+        is_complete = await self._waiter.wait_until(
             lambda image: bool(image.brokers) and all(n in image.topics for n in names),
             _START_LIMIT_MS,
         )
-        if not known:
+        if not is_complete:
             logger.warning("Serving although not all topics are known after %d ms", _START_LIMIT_MS)
-        self._waiter.know()
+        self._waiter.mark_complete()
 
     def _may_be_replaced(self) -> bool:
         """Whether another broker may lead partitions that this broker leads.
@@ -242,7 +242,7 @@ class ClusterMember:
             try:
                 await self._connection.reconnect()
                 await self._register(expired)
-                await self._receiver.forget_deleted_topics()
+                await self._receiver.remove_deleted_topics()
                 await self._config_changes.apply_all()
                 await self._config_changes.process()
                 for each in self._followed:
@@ -255,7 +255,7 @@ class ClusterMember:
                 self._expired_session_id = None
         self._controller.submit(Startup())
 
-    async def _tell_log_dir_failed(self) -> None:
+    async def _notify_log_dir_failure(self) -> None:
         """Notify the controller, which asks for the lost replicas and elects other leaders."""
         while True:
             try:
@@ -265,7 +265,7 @@ class ClusterMember:
                 logger.error("Cannot tell of a failed log directory, trying again: %s", error)
                 await asyncio.sleep(_RETRY_BACKOFF_S)
 
-    async def hand_over(self) -> None:
+    async def controlled_shutdown(self) -> None:
         """Request controlled shutdown, in which the controller moves this broker's leaders; at most
         60 s."""
         if self._config.is_alone or not self._config.get_bool("controlled.shutdown.enable"):
@@ -279,16 +279,16 @@ class ClusterMember:
             self._node_security,
         )
         try:
-            await asyncio.wait_for(client.run(self.broker_epoch), _HAND_OVER_LIMIT_S)
+            await asyncio.wait_for(client.run(self.broker_epoch), _CONTROLLED_SHUTDOWN_LIMIT_S)
         except TimeoutError:
             logger.warning("Stopping without handing over: nobody answered in time")
-        except ZooKeeperSilent as silent:
-            self._zookeeper_is_silent = True
+        except ZooKeeperTimeout as timeout:
+            self._zookeeper_timed_out = True
             logger.warning(
                 "[KafkaServer id=%d] Stopping without controlled shutdown: %s. What this broker"
                 " leads has no leader, and the broker stays registered, until its session expires",
                 self._broker_id,
-                silent,
+                timeout,
             )
 
     async def leave(self) -> None:
@@ -298,15 +298,15 @@ class ClusterMember:
         ends that wait.
         """
         self._fetchers.stop()
-        await self._isr_changes.stop()
+        await self._alter_partition_manager.stop()
         await self._config_changes.stop()
         for each in self._followed:
             await each.stop()
-        if not await self._controller.stop(0 if self._zookeeper_is_silent else _RESIGN_LIMIT_S):
+        if not await self._controller.stop(0 if self._zookeeper_timed_out else _RESIGN_LIMIT_S):
             await self.end_session()
             await self._controller.stop()
         await self._channels.close()
 
     async def end_session(self) -> None:
         """Close the ZooKeeper session; wait only briefly if ZooKeeper did not respond before."""
-        await self._connection.close(_FAREWELL_LIMIT_S if self._zookeeper_is_silent else None)
+        await self._connection.close(_CLOSE_LIMIT_S if self._zookeeper_timed_out else None)

@@ -315,10 +315,10 @@ def stop_replica_request(
                         leader_epoch=row.leader_epoch,
                         delete_partition=row.delete,
                     )
-                    for row in of_topic
+                    for row in topic_rows
                 ],
             )
-            for topic, of_topic in _by_topic(rows)
+            for topic, topic_rows in _by_topic(rows)
         ]
         return request
     assert len({row.delete for row in rows}) <= 1, rows
@@ -330,8 +330,10 @@ def stop_replica_request(
         ]
     else:
         request.topics = [
-            sr.StopReplicaTopicV1(name=topic, partition_indexes=[row.partition for row in of_topic])
-            for topic, of_topic in _by_topic(rows)
+            sr.StopReplicaTopicV1(
+                name=topic, partition_indexes=[row.partition for row in topic_rows]
+            )
+            for topic, topic_rows in _by_topic(rows)
         ]
     return request
 

@@ -29,7 +29,7 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.errors import ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import TopicPartition, is_topic_name, quoted
 from kafkapy.server.replicas.state_change_log import CommandLog
-from kafkapy.server.requests.turns import pieces
+from kafkapy.server.requests.turns import chunks
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ZnodeError
 
@@ -71,9 +71,9 @@ class ControlRequestHandler:
         self._on_partitions_deleted = on_partitions_deleted
         self._configs = configs
         self._store = store
-        self._in_order = asyncio.Lock()  # fair: in order of arrival
+        self._apply_lock = asyncio.Lock()  # fair: in order of arrival
         self._own_correlation_ids = itertools.count()
-        self._followed_epoch = -1
+        self._checked_controller_epoch = -1
         self.broker_epoch = self.leader_and_isr_epoch = -1
         self.on_controller_change: Callable[[], None] = lambda: None
 
@@ -84,7 +84,7 @@ class ControlRequestHandler:
         """
         if correlation_id is None:
             correlation_id = next(self._own_correlation_ids)
-        async with self._in_order:
+        async with self._apply_lock:
             if 0 <= command.broker_epoch < self.broker_epoch:
                 logger.info(
                     "Refusing %s from controller %d: its broker epoch %d is older than the current"
@@ -99,46 +99,46 @@ class ControlRequestHandler:
             if refused:
                 legal = [row for row in command.partitions if _key(row) not in refused]
                 command = replace(command, partitions=legal)  # type: ignore[arg-type]
-            known = self._metadata.image.topics
+            topics_before = self._metadata.image.topics
             result = await self._apply(command, correlation_id)
             if not result.error and not isinstance(command, UpdateMetadataCommand):
                 result.partition_errors |= refused
         if isinstance(command, UpdateMetadataCommand) and not result.error:
-            await self._follow_controller(command.controller_epoch, known)
+            await self._remove_deleted_if_new_controller(command.controller_epoch, topics_before)
         return result
 
-    async def _follow_controller(
-        self, controller_epoch: int, known: Mapping[str, TopicImage]
+    async def _remove_deleted_if_new_controller(
+        self, controller_epoch: int, topics_before: Mapping[str, TopicImage]
     ) -> None:
         """Remove known topics that an earlier controller deleted, if the controller is new.
 
         The earlier controller may have ended before it sent the deletion, and the new one does not
         send it.
         """
-        if controller_epoch <= self._followed_epoch:
+        if controller_epoch <= self._checked_controller_epoch:
             return
         try:
-            if known:
-                await self._forget_deleted(known)
+            if topics_before:
+                await self._remove_deleted(topics_before)
         except KafkapyError as error:
             logger.error("Cannot look for topics that were deleted: %s", error)
         else:
-            self._followed_epoch = controller_epoch
+            self._checked_controller_epoch = controller_epoch
 
-    async def forget_deleted_topics(self) -> None:
+    async def remove_deleted_topics(self) -> None:
         """Remove topics that were deleted while this broker had no registration. The controller
         sends only topics that exist; Kafka's brokers keep the others until they restart.
         """
-        await self._forget_deleted(self._metadata.image.topics)
+        await self._remove_deleted(self._metadata.image.topics)
 
-    async def _forget_deleted(self, known: Mapping[str, TopicImage]) -> None:
+    async def _remove_deleted(self, topics_before: Mapping[str, TopicImage]) -> None:
         """Remove known topics that are deleted in ZooKeeper and have not changed since."""
-        deleted = await self._store.topics.deleted(known)
-        async with self._in_order:
+        deleted = await self._store.topics.deleted(topics_before)
+        async with self._apply_lock:
             image = self._metadata.image
             rows = [
                 UpdateMetadataPartition(name, topic.topic_id, index, _DELETED, ())
-                for name, topic in known.items()
+                for name, topic in topics_before.items()
                 if name in deleted and image.topics.get(name) is topic
                 for index in topic.partitions
             ]
@@ -164,8 +164,8 @@ class ControlRequestHandler:
         configs, topics = self._configs.topic_overrides, {row.topic for row in command.partitions}
         new = sorted(topics - self._replicas.partitions.keys())
         try:
-            for few in pieces(new):
-                await asyncio.gather(*map(self._read_configs, few))
+            for chunk in chunks(new):
+                await asyncio.gather(*map(self._read_configs, chunk))
         except KafkapyError as error:
             logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
             return CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
@@ -203,7 +203,7 @@ class ControlRequestHandler:
                 self._configs.topic_overrides.pop(topic, None)
         if image.controller_id != controller_before:
             self.on_controller_change()
-        self._waiter.changed()
+        self._waiter.wake_waiters()
         return CommandResult()
 
 
@@ -213,25 +213,29 @@ async def _illegal_rows(command: Command) -> dict[TopicPartition, ErrorCode]:
     is_legal: dict[str, bool] = {}
     refused: dict[TopicPartition, ErrorCode] = {}
     rows: Sequence[_Row] = command.partitions
-    for number, few in enumerate(pieces(rows)):
+    for number, chunk in enumerate(chunks(rows)):
         if number:
             await asyncio.sleep(0)
-        for row in few:
+        for row in chunk:
             if row.topic not in is_legal:
                 is_legal[row.topic] = is_topic_name(row.topic)
             if not is_legal[row.topic]:
                 refused[_key(row)] = ErrorCode.INVALID_TOPIC_EXCEPTION
             elif row.partition < 0:
                 refused[_key(row)] = ErrorCode.INVALID_PARTITIONS
-    what, controller_id = type(command).__name__, command.controller_id
+    request_name, controller_id = type(command).__name__, command.controller_id
     for (name, index), error in itertools.islice(refused.items(), _LOGGED_ROWS):
         is_name = error is ErrorCode.INVALID_TOPIC_EXCEPTION
         invalid = f"the invalid topic name {quoted(name)}"
-        told = invalid if is_name else f"partition {index} of topic {name}"
-        logger.warning("Refusing rows of %s from controller %d: %s", what, controller_id, told)
+        description = invalid if is_name else f"partition {index} of topic {name}"
+        logger.warning(
+            "Refusing rows of %s from controller %d: %s", request_name, controller_id, description
+        )
     if len(refused) > _LOGGED_ROWS:
         more = len(refused) - _LOGGED_ROWS
-        logger.warning("Refusing %d rows more of %s from controller %d", more, what, controller_id)
+        logger.warning(
+            "Refusing %d rows more of %s from controller %d", more, request_name, controller_id
+        )
     return refused
 
 

@@ -22,7 +22,7 @@ from kafkapy.server.cluster.controller_codec import (
     controlled_shutdown_result,
 )
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
-from kafkapy.server.interbroker.node_to_controller import ask_own_controller
+from kafkapy.server.interbroker.node_to_controller import request_own_controller
 from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import SessionExpired
@@ -37,7 +37,7 @@ ZOOKEEPER_LIMIT_MS: Final = 2000
 _NEW_SESSION_CHECK_S: Final = 0.1
 
 
-class ZooKeeperSilent(KafkapyError):
+class ZooKeeperTimeout(KafkapyError):
     """ZooKeeper did not respond within the time limit of a stopping broker."""
 
 
@@ -72,7 +72,7 @@ class ControlledShutdownClient:
         stop cleanly.
 
         Raises:
-            ZooKeeperSilent: ZooKeeper does not answer, so nothing was handed over.
+            ZooKeeperTimeout: ZooKeeper does not answer, so nothing was handed over.
         """
         logger.info("[KafkaServer id=%d] Starting controlled shutdown", self._broker_id)
         for remaining in reversed(range(self._max_retries)):
@@ -96,9 +96,9 @@ class ControlledShutdownClient:
 
     async def _attempt(self, broker_epoch: int) -> bool:
         try:
-            result = await self._ask(broker_epoch)
-        except ZooKeeperSilent:
-            if await self._ask_by_metadata(broker_epoch):
+            result = await self._request(broker_epoch)
+        except ZooKeeperTimeout:
+            if await self._request_by_metadata(broker_epoch):
                 return True
             raise
         except KafkapyError as error:
@@ -118,27 +118,29 @@ class ControlledShutdownClient:
             )
         return result.error is ErrorCode.NONE and not result.remaining
 
-    async def _ask(self, broker_epoch: int) -> ControlledShutdownResult:
+    async def _request(self, broker_epoch: int) -> ControlledShutdownResult:
         """Send the request, and wait for the response while ZooKeeper has the same controller: a
         controller that cannot reach ZooKeeper does not respond.
         """
-        controller_id, controller = await self._look_up()
+        controller_id, controller = await self._find_controller()
         if controller_id == self._broker_id:
-            response = self._ask_own(broker_epoch)
+            response = self._request_own(broker_epoch)
         else:
             limit_ms = self._timeout_ms
-            response = self._ask_remote(controller_id, controller, broker_epoch, limit_ms)
-        asked = asyncio.ensure_future(response)
+            response = self._request_remote(controller_id, controller, broker_epoch, limit_ms)
+        request_task = asyncio.ensure_future(response)
         try:
-            while not (await asyncio.wait([asked], timeout=self._zookeeper_limit_ms / 1000))[0]:
-                if (await self._look_up())[0] != controller_id:
+            while not (await asyncio.wait([request_task], timeout=self._zookeeper_limit_ms / 1000))[
+                0
+            ]:
+                if (await self._find_controller())[0] != controller_id:
                     raise NodeUnavailable(f"broker {controller_id} is no longer the controller")
-            return asked.result()
+            return request_task.result()
         finally:
-            asked.cancel()
-            await asyncio.gather(asked, return_exceptions=True)
+            request_task.cancel()
+            await asyncio.gather(request_task, return_exceptions=True)
 
-    async def _ask_by_metadata(self, broker_epoch: int) -> bool:
+    async def _request_by_metadata(self, broker_epoch: int) -> bool:
         """Whether the controller in the metadata, if it is another broker, has moved all
         leaders."""
         image = self._metadata.image
@@ -146,12 +148,14 @@ class ControlledShutdownClient:
             return False
         controller, limit_ms = image.brokers.get(image.controller_id), self._zookeeper_limit_ms
         try:
-            result = await self._ask_remote(image.controller_id, controller, broker_epoch, limit_ms)
+            result = await self._request_remote(
+                image.controller_id, controller, broker_epoch, limit_ms
+            )
         except NodeUnavailable:
             return False
         return result.error is ErrorCode.NONE and not result.remaining
 
-    async def _look_up(self) -> tuple[int, BrokerInfo | None]:
+    async def _find_controller(self) -> tuple[int, BrokerInfo | None]:
         """The controller's id and registration in ZooKeeper.
 
         If the session has expired, this waits for the broker's new session, within the same limit.
@@ -164,7 +168,7 @@ class ControlledShutdownClient:
                     except SessionExpired:
                         await asyncio.sleep(_NEW_SESSION_CHECK_S)
         except TimeoutError:
-            raise ZooKeeperSilent(
+            raise ZooKeeperTimeout(
                 f"ZooKeeper did not answer within {self._zookeeper_limit_ms} ms"
             ) from None
 
@@ -175,7 +179,7 @@ class ControlledShutdownClient:
         found = await self._store.brokers.get(controller_id)
         return controller_id, None if found is None else found.broker
 
-    async def _ask_remote(
+    async def _request_remote(
         self, controller_id: int, controller: BrokerInfo | None, broker_epoch: int, limit_ms: int
     ) -> ControlledShutdownResult:
         endpoint = None if controller is None else controller.endpoint(self._listener)
@@ -195,12 +199,12 @@ class ControlledShutdownClient:
             client.close()
         return controlled_shutdown_result(response)
 
-    async def _ask_own(self, broker_epoch: int) -> ControlledShutdownResult:
-        asked: Coroutine[Any, Any, ControlledShutdownResult] = ask_own_controller(
+    async def _request_own(self, broker_epoch: int) -> ControlledShutdownResult:
+        request: Coroutine[Any, Any, ControlledShutdownResult] = request_own_controller(
             self._submit_event,
             lambda reply: ControlledShutdown(self._broker_id, broker_epoch, reply),
         )
         try:
-            return await asyncio.wait_for(asked, self._timeout_ms / 1000)
+            return await asyncio.wait_for(request, self._timeout_ms / 1000)
         except TimeoutError as late:
             raise NodeUnavailable("this broker's own controller does not answer") from late

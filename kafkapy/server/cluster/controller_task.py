@@ -77,7 +77,7 @@ class ControllerTask:
         self._clock = clock
         self._random = random
         self._events: deque[Event] = deque()
-        self._arrived = asyncio.Event()
+        self._wake = asyncio.Event()
         self._started = asyncio.Event()
         self._controller: Controller | None = None
         self._task: asyncio.Task[None] | None = None
@@ -106,7 +106,7 @@ class ControllerTask:
         )
         self.submit(Startup())
         self._task = asyncio.get_running_loop().create_task(self._run(self._controller))
-        self._task.add_done_callback(self._ended)
+        self._task.add_done_callback(self._on_task_done)
         await self._started.wait()
         if rebalance_interval_s is not None:
             self._schedule_rebalance(_FIRST_REBALANCE_S, rebalance_interval_s)
@@ -141,21 +141,21 @@ class ControllerTask:
             while self._events:
                 self._refuse(self._events.popleft())
         self._events.append(event)
-        self._arrived.set()
+        self._wake.set()
 
     def allow_unclean_elections(self, allowed: bool) -> None:
         """Set the broker's unclean.leader.election.enable. A change to true starts an election for
         partitions without a leader at once."""
-        newly = allowed and not self._config.unclean_leader_election_enable
+        is_newly_allowed = allowed and not self._config.unclean_leader_election_enable
         self._config.unclean_leader_election_enable = allowed
-        if newly:
+        if is_newly_allowed:
             self.submit(UncleanElectionEnabled())
 
     async def _run(self, controller: Controller) -> None:
         while True:
             while not self._events:
-                self._arrived.clear()
-                await self._arrived.wait()
+                self._wake.clear()
+                await self._wake.wait()
             event = self._events.popleft()
             started_s = self._clock.monotonic_ms() / 1000
             await controller.handle(event)
@@ -166,7 +166,7 @@ class ControllerTask:
             if isinstance(event, Shutdown):
                 return
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
         self._started.set()
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
@@ -179,8 +179,8 @@ class ControllerTask:
             self._controller.refuse(event)
 
     def _schedule_rebalance(self, delay_s: float, interval_s: float) -> None:
-        def due() -> None:
+        def on_due() -> None:
             self.submit(AutoRebalance())
             self._schedule_rebalance(interval_s, interval_s)
 
-        self._timer = asyncio.get_running_loop().call_later(delay_s, due)
+        self._timer = asyncio.get_running_loop().call_later(delay_s, on_due)

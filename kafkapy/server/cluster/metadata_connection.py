@@ -79,10 +79,10 @@ def _open_embedded(config: KafkaConfig, fs: FileSystem, clock: Clock) -> Metadat
     async def reconnect() -> None:
         client.reconnect()
 
-    def listen(callback: Callable[[], None]) -> None:
+    def set_on_session_expired(callback: Callable[[], None]) -> None:
         client.on_session_expired = callback
 
-    return MetadataConnection(client, reconnect, close, listen)
+    return MetadataConnection(client, reconnect, close, set_on_session_expired)
 
 
 async def _open_served(
@@ -120,22 +120,22 @@ async def _open_remote(config: KafkaConfig, metrics: ZooKeeperMetrics) -> Metada
     from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 
     client = KazooZooKeeper(ZooKeeperClientConfig.from_properties(config.properties))
-    client.on_connection_state = lambda state: metrics.changed(state.value)
+    client.on_connection_state = lambda state: metrics.set_state(state.value)
     client.on_answer = metrics.latency.add
     await client.connect()
-    return over_zookeeper(client)
+    return metadata_connection(client)
 
 
-def over_zookeeper(client: KazooZooKeeper) -> MetadataConnection:
+def metadata_connection(client: KazooZooKeeper) -> MetadataConnection:
     """The metadata connection over `client`, which is connected."""
 
-    def listen(callback: Callable[[], None]) -> None:
+    def set_on_session_expired(callback: Callable[[], None]) -> None:
         client.on_session_expired = callback
 
     return MetadataConnection(
         client,
         client.reconnect,
         client.close,
-        listen,
+        set_on_session_expired,
         is_connected=lambda: client.is_connected,
     )

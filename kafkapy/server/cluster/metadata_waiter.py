@@ -13,29 +13,29 @@ if TYPE_CHECKING:
 
 
 class MetadataWaiter:
-    """Waits for metadata. `is_known` becomes true when the broker has the cluster's metadata.
+    """Waits for metadata. `is_complete` becomes true when the broker has the cluster's metadata.
 
     `on_change` is called at each change, before the waiters.
     """
 
     def __init__(self, metadata: MetadataCache) -> None:
         self._metadata = metadata
-        self.is_known = False
+        self.is_complete = False
         self.on_change: Callable[[], None] = lambda: None
         self._waiters: dict[asyncio.Future[None], Callable[[MetadataImage], bool]] = {}
 
-    def know(self) -> None:
+    def mark_complete(self) -> None:
         """Mark the metadata as the cluster's. Before this, it is that of a broker that just
         started."""
-        self.is_known = True
-        self.changed()
+        self.is_complete = True
+        self.wake_waiters()
 
-    def changed(self) -> None:
+    def wake_waiters(self) -> None:
         """Wake the waiters whose condition the new image meets."""
         self.on_change()
         image = self._metadata.image
-        for future, holds in list(self._waiters.items()):
-            if not future.done() and holds(image):
+        for future, condition in list(self._waiters.items()):
+            if not future.done() and condition(image):
                 future.set_result(None)
 
     def countdown(self, timeout_ms: int) -> Callable[[], int]:
@@ -45,14 +45,14 @@ class MetadataWaiter:
         end_s = now_s() + timeout_ms / 1000
         return lambda: math.ceil((end_s - now_s()) * 1000)
 
-    async def when(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
+    async def wait_until(self, condition: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
         """Wait until the metadata meets a condition; False if `timeout_ms` passes first."""
-        if holds(self._metadata.image):
+        if condition(self._metadata.image):
             return True
         if timeout_ms <= 0:
             return False
         future = asyncio.get_running_loop().create_future()
-        self._waiters[future] = holds
+        self._waiters[future] = condition
         try:
             await asyncio.wait_for(future, timeout_ms / 1000)
         except TimeoutError:
@@ -61,7 +61,9 @@ class MetadataWaiter:
             del self._waiters[future]
         return True
 
-    async def topics_ready(self, names: list[str], timeout_ms: int, partitions: int = 1) -> bool:
+    async def wait_until_topics_ready(
+        self, names: list[str], timeout_ms: int, partitions: int = 1
+    ) -> bool:
         """Wait until each topic has at least `partitions` partitions and all have leaders."""
 
         def ready(image: MetadataImage) -> bool:
@@ -73,10 +75,10 @@ class MetadataWaiter:
                 for topic in topics
             )
 
-        return await self.when(ready, timeout_ms)
+        return await self.wait_until(ready, timeout_ms)
 
-    async def topics_gone(self, names: list[str], timeout_ms: int) -> bool:
+    async def wait_until_topics_removed(self, names: list[str], timeout_ms: int) -> bool:
         """Wait until the metadata has none of these topics."""
-        return await self.when(
+        return await self.wait_until(
             lambda image: not any(name in image.topics for name in names), timeout_ms
         )

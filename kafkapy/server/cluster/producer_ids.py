@@ -36,6 +36,6 @@ class ProducerIdManager:
                     _log.error("Could not allocate a block of producer ids: %s", error)
                     raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) from error
                 self._next, self._end = block.start, block.end
-            made = self._next
+            producer_id = self._next
             self._next += 1
-            return made
+            return producer_id

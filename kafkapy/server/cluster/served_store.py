@@ -54,12 +54,12 @@ async def open_served_store(
     users = digest_users(config.properties.get(LOGIN_CONFIG))
     required = {REQUIRE_SASL: "true"} if users else {}
     settings = settings_from({**_LIMITS, **required}, users)
-    words = {"clientPort": str(port), "clientPortAddress": host, "tickTime": _LIMITS["tickTime"]}
-    service = ZooKeeperService(Journal(file), clock, SystemRandom(), settings, words)
-    told: list[Callable[[BaseException], None]] = []
+    configs = {"clientPort": str(port), "clientPortAddress": host, "tickTime": _LIMITS["tickTime"]}
+    service = ZooKeeperService(Journal(file), clock, SystemRandom(), settings, configs)
+    callbacks: list[Callable[[BaseException], None]] = []
 
     def on_failure(fault: BaseException) -> None:
-        for callback in told:
+        for callback in callbacks:
             callback(fault)
 
     loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ async def open_served_store(
         server.stop()
         file.close()
 
-    return ServedStore(client, close, told.append)
+    return ServedStore(client, close, callbacks.append)
 
 
 def _is_loopback(host: str) -> bool:

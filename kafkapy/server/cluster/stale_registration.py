@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 # ZooKeeper ends sessions at its next tick, and a session timeout is at least two ticks.
-_TIMEOUTS_OF_PATIENCE: Final = 1.5
+_SESSION_TIMEOUTS_TO_WAIT: Final = 1.5
 
 
-async def outlive(brokers: BrokerStore, broker_id: int, session_timeout_ms: int) -> None:
+async def wait_until_expired(brokers: BrokerStore, broker_id: int, session_timeout_ms: int) -> None:
     """Wait until the session that now registers `broker_id`, if any, no longer does.
 
     Returns after one and a half session timeouts in any case: the registered broker is then alive.
@@ -29,16 +29,16 @@ async def outlive(brokers: BrokerStore, broker_id: int, session_timeout_ms: int)
     owner = await brokers.owner(broker_id, lambda _: changed.set())
     if not owner:
         return
-    patience_s = _TIMEOUTS_OF_PATIENCE * session_timeout_ms / 1000
+    limit_s = _SESSION_TIMEOUTS_TO_WAIT * session_timeout_ms / 1000
     logger.warning(
         "Broker %d is still registered by session 0x%x, which is its last life's or another"
         " broker's; waiting up to %g s for it to expire",
         broker_id,
         owner,
-        patience_s,
+        limit_s,
     )
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(limit_s):
             while await brokers.owner(broker_id, lambda _: changed.set()) == owner:
                 await changed.wait()
                 changed.clear()

@@ -15,7 +15,7 @@ from kafkapy.common.config_def import (
     ConfigKey,
     ConfigType,
     ConfigValue,
-    Listed,
+    ListingRule,
     Validator,
     at_least,
     between,
@@ -67,17 +67,17 @@ def _secret(name: str) -> ConfigKey:
     return _row(ConfigType.PASSWORD, name, None)
 
 
-def _own(key: ConfigKey, documentation: str) -> ConfigKey:
+def _documented(key: ConfigKey, documentation: str) -> ConfigKey:
     return key._replace(documentation=documentation)
 
 
 def _internal(key: ConfigKey) -> ConfigKey:
-    return key._replace(listed=Listed.WHERE_SET)
+    return key._replace(listed=ListingRule.IF_SET)
 
 
-def _of_authorizer(key: ConfigKey) -> ConfigKey:
+def _authorizer_key(key: ConfigKey) -> ConfigKey:
     """A key of the authorizer, which is a plug-in in Kafka and reads its configs itself."""
-    return key._replace(listed=Listed.AS_PLUG_INS)
+    return key._replace(listed=ListingRule.IF_SET_AS_PLUGIN)
 
 
 _POSITIVE: Final = at_least(1)
@@ -263,52 +263,52 @@ BROKER_CONFIG_ROWS: Final = (
     _i("group.share.min.record.lock.duration.ms", 15000, between(1000, 30000)),
     _i("group.share.max.record.lock.duration.ms", 60000, between(30000, 3600000)),
     _i("group.share.partition.max.record.locks", 2000, between(100, 10000)),
-    _own(
+    _documented(
         _i("group.share.max.share.sessions", 2000, _POSITIVE),
         "The maximum number of share sessions per broker.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.state.topic.num.partitions", 50, _POSITIVE),
         "The number of partitions for the share-group state topic (should not change after"
         " deployment).",
     ),
-    _own(
+    _documented(
         _row(ConfigType.SHORT, "share.coordinator.state.topic.replication.factor", 3, _POSITIVE),
         "Replication factor for the share-group state topic. Topic creation will fail until the"
         " cluster size meets this replication factor requirement.",
     ),
-    _own(
+    _documented(
         _row(ConfigType.SHORT, "share.coordinator.state.topic.min.isr", 2, _POSITIVE),
         "Overridden min.insync.replicas for the share-group state topic.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.state.topic.segment.bytes", 104857600, _POSITIVE),
         "The log segment size for the share-group state topic.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.state.topic.compression.codec", 0),
         "Compression codec for the share-group state topic.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.state.topic.prune.interval.ms", 300000, _POSITIVE),
         "The duration in milliseconds that the share coordinator will wait between pruning eligible"
         " records in share-group state topic.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.cold.partition.snapshot.interval.ms", 300000, _POSITIVE),
         "The duration in milliseconds that the share coordinator will wait between force"
         " snapshotting share partitions which are not being updated.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.snapshot.update.records.per.snapshot", 500, between(0, 500)),
         "The number of update records the share coordinator writes between snapshot records.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.write.timeout.ms", 5000, _POSITIVE),
         "The duration in milliseconds that the share coordinator will wait for all replicas of the"
         " share-group state topic to receive a write.",
     ),
-    _own(
+    _documented(
         _i("share.coordinator.load.buffer.size", 5242880, _POSITIVE),
         "Batch size for reading from the share-group state topic when loading state information"
         " into the cache (soft-limit, overridden if records are too large).",
@@ -335,8 +335,8 @@ BROKER_CONFIG_ROWS: Final = (
     _class("client.quota.callback.class"),
     _class("principal.builder.class", _PRINCIPAL_BUILDER),
     _s("authorizer.class.name", ""),
-    _of_authorizer(_s("super.users", "")),
-    _of_authorizer(_b("allow.everyone.if.no.acl.found", False)),
+    _authorizer_key(_s("super.users", "")),
+    _authorizer_key(_b("allow.everyone.if.no.acl.found", False)),
     _class("create.topic.policy.class.name"),
     _class("alter.config.policy.class.name"),
     _i("max.request.partition.size.limit", 2000, _POSITIVE),
@@ -407,51 +407,51 @@ BROKER_CONFIG_ROWS: Final = (
     _i("telemetry.max.bytes", 1 << 20, _POSITIVE),
     *UNSERVED_ROWS,
     # kafkapy's own
-    _own(_s("kafkapy.log.dir", None), "The directory of this broker's own log files."),
-    _own(
+    _documented(_s("kafkapy.log.dir", None), "The directory of this broker's own log files."),
+    _documented(
         _secret("kafkapy.zookeeper.sasl.jaas.config"),
-        "The JAAS entry with which this broker logs in with ZooKeeper.",
+        "The JAAS entry for this broker's authentication to ZooKeeper.",
     ),
-    _own(
+    _documented(
         _secret("kafkapy.zookeeper.auth"),
-        "The scheme and credentials of ZooKeeper's addauth, for example digest:user:password.",
+        "The scheme and credentials for ZooKeeper's addauth, for example digest:user:password.",
     ),
-    _own(
+    _documented(
         _s("kafkapy.zookeeper.listen", None),
-        "HOST:PORT at which a broker without zookeeper.connect serves its embedded store to further"
-        " brokers, as a ZooKeeper.",
+        "HOST:PORT at which a broker without zookeeper.connect serves its embedded store to other"
+        " brokers, with the ZooKeeper protocol.",
     ),
-    _own(
+    _documented(
         _s("kafkapy.java.security.auth.login.config", None),
-        "The JAAS file that KAFKA_OPTS may name, where there is none.",
+        "The JAAS file. The default is java.security.auth.login.config in KAFKA_OPTS.",
     ),
-    _own(
+    _documented(
         _s("kafkapy.zookeeper.sasl.clientconfig", "Client"),
-        "The section of the JAAS file with which this broker logs in with ZooKeeper.",
+        "The section of the JAAS file for this broker's authentication to ZooKeeper.",
     ),
-    _own(
+    _documented(
         _b("kafkapy.ssl.allow.sha1", False),
-        "Whether certificates that are signed with SHA-1 are accepted.",
+        "Whether certificates with SHA-1 signatures are accepted.",
     ),
-    _own(
+    _documented(
         _i("kafkapy.authentication.timeout.ms", 30000, _POSITIVE),
-        "The time that a client has to authenticate after it has connected.",
+        "The time limit for a client's authentication after it has connected.",
     ),
-    _own(
+    _documented(
         _i("kafkapy.max.unauthenticated.connections", 1000, _POSITIVE),
-        "The number of connections that may be waiting for their authentication.",
+        "The maximum number of connections that have not completed authentication.",
     ),
-    _own(
+    _documented(
         _i("kafkapy.metrics.port", -1, between(-1, 65535)),
-        "The port on which metrics are served in Prometheus' format; -1 for none.",
+        "The port of the metrics in Prometheus' format; -1 for none.",
     ),
-    _own(_s("kafkapy.metrics.host", "127.0.0.1"), "The address on which metrics are served."),
+    _documented(_s("kafkapy.metrics.host", "127.0.0.1"), "The address of the metrics server."),
 )
 
 _ONE_LOOP: Final = "one event loop serves all requests"
-_JAVA: Final = "classes of Java cannot be loaded"
-_CLEANER: Final = "one thread compacts one log after the other, as fast as it can"
-_TICKETS: Final = "the Kerberos library gets and renews tickets when they are needed"
+_JAVA: Final = "Java classes cannot be loaded"
+_CLEANER: Final = "one thread compacts one log after the other, without a limit of its rate"
+_TICKETS: Final = "the Kerberos library obtains and renews tickets when they are needed"
 _OLD_FORMAT: Final = "batches are stored in format v2"
 _METRICS: Final = "metrics are served by kafkapy.metrics.port"
 
@@ -460,27 +460,27 @@ _TIERED: Final = "tiered storage is not served"
 NO_EFFECT: Final[Mapping[str, str]] = {
     **WHY_UNSERVED,
     "alter.config.policy.class.name": _JAVA,
-    "alter.log.dirs.replication.quota.window.num": "moves have the windows of replication.quota",
+    "alter.log.dirs.replication.quota.window.num": "moves use the windows of replication.quota",
     "alter.log.dirs.replication.quota.window.size.seconds": (
-        "moves have the windows of replication.quota"
+        "moves use the windows of replication.quota"
     ),
     "background.threads": _ONE_LOOP,
     "client.quota.callback.class": _JAVA,
     "control.plane.listener.name": "the controller uses the inter-broker listener",
     "create.topic.policy.class.name": _JAVA,
-    "delete.records.purgatory.purge.interval.requests": "completed requests leave at once",
+    "delete.records.purgatory.purge.interval.requests": "completed requests are removed at once",
     "early.start.listeners": "all listeners start together",
-    "fetch.purgatory.purge.interval.requests": "completed requests leave at once",
-    "inter.broker.protocol.version": "brokers speak version 3.9 with each other",
+    "fetch.purgatory.purge.interval.requests": "completed requests are removed at once",
+    "inter.broker.protocol.version": "brokers use version 3.9 between each other",
     "log.cleaner.io.buffer.load.factor": _CLEANER,
     "log.cleaner.io.buffer.size": _CLEANER,
     "log.cleaner.io.max.bytes.per.second": _CLEANER,
     "log.cleaner.threads": _CLEANER,
-    "log.dir.failure.timeout.ms": "it is for KRaft",
+    "log.dir.failure.timeout.ms": "for KRaft only",
     "log.local.retention.bytes": _TIERED,
     "log.local.retention.ms": _TIERED,
     "log.message.format.version": _OLD_FORMAT,
-    "max.request.partition.size.limit": "it bounds an API that is not served in ZooKeeper mode",
+    "max.request.partition.size.limit": "limits an API that is not served in ZooKeeper mode",
     "metric.reporters": _JAVA,
     "metrics.num.samples": _METRICS,
     "metrics.recording.level": _METRICS,
@@ -491,14 +491,14 @@ NO_EFFECT: Final[Mapping[str, str]] = {
     "num.replica.alter.log.dirs.threads": _ONE_LOOP,
     "offsets.commit.required.acks": "offsets are committed with acks=all",
     "principal.builder.class": _JAVA,
-    "producer.purgatory.purge.interval.requests": "completed requests leave at once",
-    "queued.max.requests": "requests are handled as they arrive; queued.max.request.bytes bounds"
+    "producer.purgatory.purge.interval.requests": "completed requests are removed at once",
+    "queued.max.requests": "requests are handled as they arrive; queued.max.request.bytes limits"
     " their memory",
     "sasl.kerberos.kinit.cmd": _TICKETS,
     "sasl.kerberos.min.time.before.relogin": _TICKETS,
     "sasl.kerberos.ticket.renew.jitter": _TICKETS,
     "sasl.kerberos.ticket.renew.window.factor": _TICKETS,
-    "ssl.protocol": "ssl.enabled.protocols says which versions are spoken",
+    "ssl.protocol": "ssl.enabled.protocols sets the accepted versions",
     "zookeeper.metadata.migration.enable": "KRaft is not served",
 }
 """Keys of Kafka without effect here, with the reason. The broker logs a warning for each one that

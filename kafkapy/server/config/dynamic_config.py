@@ -30,8 +30,8 @@ class DynamicConfig:
     def __init__(self, config: KafkaConfig) -> None:
         self.layers = BrokerConfigLayers(BROKER_CONFIGS, static=config.properties)
         self.topic_overrides: dict[str, Mapping[str, str]] = {}
-        self._of_client_metrics: dict[str, Mapping[str, str]] = {}
-        self._of_groups: dict[str, Mapping[str, str]] = {}
+        self._client_metrics_configs: dict[str, Mapping[str, str]] = {}
+        self._group_configs: dict[str, Mapping[str, str]] = {}
 
     def set_broker_layers(
         self, *, default: Mapping[str, str] | None = None, broker: Mapping[str, str] | None = None
@@ -45,10 +45,10 @@ class DynamicConfig:
             layers.dynamic_broker if broker is None else broker,
         )
 
-    def change_of_own(self, configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    def own_change(self, configs: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The configs that are set now, and those with `configs` as this broker's own dynamic
         layer."""
-        return self.layers.given(), replace(self.layers, dynamic_broker=configs).given()
+        return self.layers.configured(), replace(self.layers, dynamic_broker=configs).configured()
 
     def topic_defaults(self) -> dict[str, ConfigValue]:
         """Configs of a topic without overrides on this broker."""
@@ -68,31 +68,34 @@ class DynamicConfig:
 
     def set_client_metrics(self, name: str, configs: Mapping[str, str]) -> None:
         """Replace the configs of a CLIENT_METRICS resource. Empty `configs` remove it."""
-        _set(self._of_client_metrics, name, configs)
+        _set(self._client_metrics_configs, name, configs)
 
     def set_group(self, group_id: str, configs: Mapping[str, str]) -> None:
         """Replace the configs of a group."""
-        _set(self._of_groups, group_id, configs)
+        _set(self._group_configs, group_id, configs)
 
     def names(self, resource_type: ResourceType) -> list[str]:
         """The names of the groups, or of the client metrics, that have configs."""
         is_group = resource_type is ResourceType.GROUP
-        return sorted(self._of_groups if is_group else self._of_client_metrics)
+        return sorted(self._group_configs if is_group else self._client_metrics_configs)
 
     def has_defaults_only(self, resource_type: int, name: str) -> bool:
         """Whether this is a group or client metrics without configs, for which any name is
         valid."""
         if resource_type == ResourceType.GROUP:
-            return name not in self._of_groups
-        return resource_type == ResourceType.CLIENT_METRICS and name not in self._of_client_metrics
+            return name not in self._group_configs
+        return (
+            resource_type == ResourceType.CLIENT_METRICS
+            and name not in self._client_metrics_configs
+        )
 
     def client_metrics(self, name: str, keys: Collection[str] | None = None) -> list[ConfigEntry]:
         """The rows of a CLIENT_METRICS resource."""
-        return client_metrics_entries(self._of_client_metrics.get(name, {}), keys)
+        return client_metrics_entries(self._client_metrics_configs.get(name, {}), keys)
 
     def group(self, group_id: str, keys: Collection[str] | None = None) -> list[ConfigEntry]:
         """The rows of a group."""
-        return group_config_entries(self._of_groups.get(group_id, {}), self.layers, keys)
+        return group_config_entries(self._group_configs.get(group_id, {}), self.layers, keys)
 
     def broker(self, keys: Collection[str] | None = None) -> list[ConfigEntry]:
         """This broker's rows."""
@@ -111,7 +114,7 @@ class DynamicConfig:
         keys = self.layers.definitions
         return {
             name: keys.parse(name, text)
-            for name, text in self.layers.given().items()
+            for name, text in self.layers.configured().items()
             if name in keys.keys
         }
 

@@ -19,7 +19,7 @@ from kafkapy.replication.replica_selector import SELECTORS
 from kafkapy.security.sasl import jaas_file
 from kafkapy.server.config.addresses import PER_IP_OVERRIDES, parse_overrides
 from kafkapy.server.config.broker_config_table import BROKER_CONFIG_ROWS
-from kafkapy.server.config.listeners import Listener, advertised, parse_listeners
+from kafkapy.server.config.listeners import Listener, parse_advertised_listeners, parse_listeners
 from kafkapy.storage.producer_log import ProducerConfig
 
 
@@ -102,7 +102,7 @@ _GROUP_BOUNDS: Final = (
     ("group.share.max.size", "group.share.max.share.sessions"),
 )
 """Keys whose values must be in ascending order; equal values are allowed."""
-_GROUP_BEATS: Final = (
+_HEARTBEAT_BOUNDS: Final = (
     ("group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms"),
     ("group.share.heartbeat.interval.ms", "group.share.session.timeout.ms"),
 )
@@ -112,20 +112,20 @@ _RETENTION: Final = ("log.retention.ms", "log.retention.minutes", "log.retention
 _PER_IP: Final = "max.connections.per.ip"
 
 
-def check_values(given: Mapping[str, str]) -> None:
+def check_values(properties: Mapping[str, str]) -> None:
     """Refuse values that would delete all records or reject all clients, and overrides that cannot
     be parsed. Checked at the start and for dynamic configs.
 
     Raises:
         ConfigError: names the key, the value and what is allowed.
     """
-    retention = next((name for name in _RETENTION if name in given), None)
-    if retention is not None and BROKER_CONFIGS.parse(retention, given[retention]) == 0:
+    retention = next((name for name in _RETENTION if name in properties), None)
+    if retention is not None and BROKER_CONFIGS.parse(retention, properties[retention]) == 0:
         raise ConfigError(
             f"{retention}=0: log.retention.ms must be unlimited (-1) or, greater than or equal to 1"
         )
-    overrides = parse_overrides(given.get(PER_IP_OVERRIDES, ""))
-    if not overrides and BROKER_CONFIGS.parse(_PER_IP, given.get(_PER_IP, "1")) == 0:
+    overrides = parse_overrides(properties.get(PER_IP_OVERRIDES, ""))
+    if not overrides and BROKER_CONFIGS.parse(_PER_IP, properties.get(_PER_IP, "1")) == 0:
         raise ConfigError(
             f"{_PER_IP} can be set to zero only if {PER_IP_OVERRIDES} property is set."
         )
@@ -153,7 +153,7 @@ class KafkaConfig:
         self.listeners: tuple[Listener, ...] = parse_listeners(
             self.get_list("listeners"), self.get_list("listener.security.protocol.map"), "listeners"
         )
-        self.advertised_listeners = advertised(
+        self.advertised_listeners = parse_advertised_listeners(
             self.listeners,
             self.get_list("advertised.listeners"),
             self.get_list("listener.security.protocol.map"),
@@ -210,8 +210,8 @@ class KafkaConfig:
     def token_secret(self) -> bytes:
         """The secret key of delegation tokens' HMACs; empty if none is set."""
         keys = ("delegation.token.secret.key", "delegation.token.master.key")
-        given = [key for key in keys if self.values[key] is not None]
-        return self.get_str(given[0]).encode() if given else b""
+        set_keys = [key for key in keys if self.values[key] is not None]
+        return self.get_str(set_keys[0]).encode() if set_keys else b""
 
     def security_protocol(self, listener: str) -> str:
         """The security protocol of a listener, by its name."""
@@ -314,15 +314,15 @@ class KafkaConfig:
         if "classic" not in self.get_list("group.coordinator.rebalance.protocols"):
             raise ConfigError("Disabling the 'classic' rebalance protocol is not supported.")
         for bounds in _GROUP_BOUNDS:
-            for less, more in pairwise(bounds):
-                if self.get_int(less) > self.get_int(more):
+            for low, high in pairwise(bounds):
+                if self.get_int(low) > self.get_int(high):
                     raise ConfigError(
-                        f"{less}={self.get_int(less)} must be at most {more}={self.get_int(more)}"
+                        f"{low}={self.get_int(low)} must be at most {high}={self.get_int(high)}"
                     )
-        for beat, session in _GROUP_BEATS:
-            if self.get_int(beat) >= self.get_int(session):
+        for heartbeat, session in _HEARTBEAT_BOUNDS:
+            if self.get_int(heartbeat) >= self.get_int(session):
                 raise ConfigError(
-                    f"{beat}={self.get_int(beat)} must be less than"
+                    f"{heartbeat}={self.get_int(heartbeat)} must be less than"
                     f" {session}={self.get_int(session)}"
                 )
         if not self.get_list("group.consumer.assignors"):

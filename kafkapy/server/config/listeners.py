@@ -60,17 +60,17 @@ def parse_listeners(texts: list[str], protocol_map: list[str], key: str) -> tupl
     return tuple(found)
 
 
-def advertised(
-    listeners: tuple[Listener, ...], given: list[str], protocol_map: list[str]
+def parse_advertised_listeners(
+    listeners: tuple[Listener, ...], texts: list[str], protocol_map: list[str]
 ) -> tuple[Listener, ...]:
     """The advertised listeners: as given, else the bound ones.
 
     Raises:
         ConfigError: a wildcard host is advertised, or a listener that is not bound.
     """
-    if not given:
+    if not texts:
         return listeners
-    found = parse_listeners(given, protocol_map, "advertised.listeners")
+    found = parse_listeners(texts, protocol_map, "advertised.listeners")
     bound = {listener.name for listener in listeners}
     for listener in found:
         if listener.host in ("0.0.0.0", "::"):

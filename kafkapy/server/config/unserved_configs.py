@@ -48,7 +48,7 @@ UNSERVED: Final[Mapping[str, tuple[ConfigKey, ...]]] = {
         ConfigKey("group.coordinator.append.linger.ms", _I, 10),
         ConfigKey("group.coordinator.threads", _I, 1),
     ),
-    "Kafka 4 has no limit of groups": (ConfigKey("group.share.max.groups", _H, 10),),
+    "Kafka 4 does not limit the number of groups": (ConfigKey("group.share.max.groups", _H, 10),),
     "tiered storage is not served": (
         ConfigKey("remote.fetch.max.wait.ms", _I, 500),
         ConfigKey("remote.log.index.file.cache.total.size.bytes", _L, 1073741824),
@@ -79,11 +79,11 @@ UNSERVED: Final[Mapping[str, tuple[ConfigKey, ...]]] = {
         ConfigKey("remote.log.storage.manager.impl.prefix", _S, "rsm.config."),
         ConfigKey("remote.log.storage.system.enable", _B, False),
     ),
-    "classes of Java cannot be loaded": (
+    "Java classes cannot be loaded": (
         ConfigKey("sasl.client.callback.handler.class", _C, None),
         ConfigKey("sasl.login.class", _C, None),
     ),
-    "TLS is OpenSSL's, without providers of Java": (
+    "TLS uses OpenSSL, without Java providers": (
         ConfigKey("security.providers", _S, None),
         ConfigKey("ssl.engine.factory.class", _C, None),
         ConfigKey("ssl.keymanager.algorithm", _S, "SunX509"),

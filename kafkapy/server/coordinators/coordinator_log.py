@@ -20,7 +20,7 @@ from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.partition import Partition
 from kafkapy.server.counts.request_times import RequestTimes
 from kafkapy.server.replicas.replica_manager import ReplicaManager
-from kafkapy.storage.damage import Batches, sound_batches
+from kafkapy.storage.damage import Batches, valid_batches
 from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_append import AppendOrigin
 
@@ -29,7 +29,7 @@ _SHORTAGE_DELAY_S: Final = 0.1
 _SLICE_BYTES: Final = 256 * 1024  # of records replayed at a time: some 20 ms
 
 CallLater = Callable[[float, Callable[[], None]], asyncio.TimerHandle]
-Appended = Callable[[ErrorCode, int], None]
+OnAppend = Callable[[ErrorCode, int], None]
 """Called with (error, base offset or -1)."""
 
 
@@ -41,7 +41,7 @@ class _Load:
     offset: int
     began_ms: int
     replay: Callable[[int, Buffer], None]
-    finished: Callable[[Partition, int], None]
+    on_finish: Callable[[Partition, int], None]
 
 
 def append_and_wait(
@@ -50,26 +50,28 @@ def append_and_wait(
     batch: bytes,
     acks: int,
     deadline_ms: int,
-    appended: Appended,
+    on_append: OnAppend,
 ) -> None:
-    """Append a coordinator's batch and call `appended` once. With acks=all, this is after the
+    """Append a coordinator's batch and call `on_append` once. With acks=all, this is after the
     replication, or at `deadline_ms`."""
     try:
         info, partition = replicas.append(
             *topic_partition, batch, acks, LATEST_PRODUCE_VERSION, AppendOrigin.COORDINATOR
         )
     except ApiError as error:
-        appended(error.code, -1)
+        on_append(error.code, -1)
         return
     if acks != -1:
-        appended(ErrorCode.NONE, info.first_offset)
+        on_append(ErrorCode.NONE, info.first_offset)
         return
     wait = ProduceWait(partition, info.last_offset + 1)
-    wait.settle()
+    wait.update_status()
     if not wait.waiting:
-        appended(wait.error, info.first_offset)
+        on_append(wait.error, info.first_offset)
         return
-    operation = DelayedProduce(deadline_ms, [wait], lambda: appended(wait.error, info.first_offset))
+    operation = DelayedProduce(
+        deadline_ms, [wait], lambda: on_append(wait.error, info.first_offset)
+    )
     replicas.produce_purgatory.watch(operation, [topic_partition])
 
 
@@ -100,12 +102,12 @@ class CoordinatorLog:
         self._loads: dict[int, _Load] = {}
         self.load_times = RequestTimes()
 
-    def append(self, append: Append, appended: Appended) -> None:
-        """Write one batch and call `appended` once."""
+    def append(self, append: Append, on_append: OnAppend) -> None:
+        """Write one batch and call `on_append` once."""
         try:
             batch = self._batch(append)
         except ApiError as error:
-            appended(error.code, -1)
+            on_append(error.code, -1)
             return
         append_and_wait(
             self._replicas,
@@ -113,7 +115,7 @@ class CoordinatorLog:
             batch,
             append.required_acks,
             self._clock.monotonic_ms() + self._timeout_ms,
-            appended,
+            on_append,
         )
 
     def _batch(self, append: Append) -> bytes:
@@ -132,13 +134,13 @@ class CoordinatorLog:
         self,
         partition: Partition,
         replay: Callable[[int, Buffer], None],
-        finished: Callable[[Partition, int], None],
+        on_finish: Callable[[Partition, int], None],
     ) -> None:
-        """Pass the whole log to `replay`, slice by slice, then call `finished` with the partition
+        """Pass the whole log to `replay`, slice by slice, then call `on_finish` with the partition
         and the log end offset. Other work runs on the event loop between the slices."""
         index = partition.topic_partition.partition
         began_ms = self._clock.monotonic_ms()
-        load = _Load(partition, partition.log.log_start_offset, began_ms, replay, finished)
+        load = _Load(partition, partition.log.log_start_offset, began_ms, replay, on_finish)
         self._loads[index] = load
         self._load_slice(load, index)
 
@@ -172,21 +174,23 @@ class CoordinatorLog:
                 load.offset,
                 epoch,
             )
-        load.finished(load.partition, load.offset)
+        load.on_finish(load.partition, load.offset)
 
     def when_replicated(
-        self, partition: Partition, end_offset: int, replicated: Callable[[], None]
+        self, partition: Partition, end_offset: int, on_replicated: Callable[[], None]
     ) -> None:
-        """Call `replicated` when the high watermark has reached `end_offset`, unless this broker
+        """Call `on_replicated` when the high watermark has reached `end_offset`, unless this broker
         loses the leadership of the partition before."""
         wait = ProduceWait(partition, end_offset)
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
 
         def settled() -> None:
             if partition.log.high_watermark >= end_offset:
-                replicated()
+                on_replicated()
             elif wait.waiting and self._clock.monotonic_ms() >= deadline_ms:
-                self.when_replicated(partition, end_offset, replicated)  # earlier, the broker stops
+                self.when_replicated(
+                    partition, end_offset, on_replicated
+                )  # earlier, the broker stops
 
         operation = DelayedProduce(deadline_ms, [wait], settled)
         key = partition.topic_partition
@@ -205,7 +209,7 @@ class CoordinatorLog:
         offset = max(load.offset, log.log_start_offset)
         try:
             records = log.read(offset, self._load_bytes, end, True).records
-            found = sound_batches(records, offset, end)
+            found = valid_batches(records, offset, end)
             if found.records:
                 return found
             damage = found.damage

@@ -46,7 +46,7 @@ class Coordinator(Protocol[E_co]):
     ) -> E_co: ...
     def next_deadline_ms(self) -> int | None: ...
     def on_time(self, now_ms: int) -> E_co: ...
-    def forget_token(self, token: Token) -> None: ...
+    def drop_token(self, token: Token) -> None: ...
     def shutdown(self) -> E_co: ...
 
 
@@ -78,11 +78,11 @@ class CoordinatorService(Generic[C, E]):
         """Run one request. Returns its response, or a `Pending` if it must wait. A large response
         may be made in slices."""
         token: AnswerToken[M] = AnswerToken(to_response)
-        token.on_abandon = lambda: self.coordinator.forget_token(token)
+        token.on_abandon = lambda: self.coordinator.drop_token(token)
         self._perform(method(self._clock.monotonic_ms(), token, request))
         return token.response if token.done else token
 
-    def answer(
+    def call_now(
         self,
         method: Callable[[int, Any, Any], E],
         request: Any,
@@ -94,12 +94,12 @@ class CoordinatorService(Generic[C, E]):
         assert token.done, "the request waits"
         return token.response
 
-    def ask(
-        self, method: Callable[[int, Any, Any], E], request: Any, answered: Callable[[Any], None]
+    def run_internal(
+        self, method: Callable[[int, Any, Any], E], request: Any, on_answer: Callable[[Any], None]
     ) -> None:
-        """Run a request of this broker. `answered` is called with the result, now or later."""
+        """Run a request of this broker. `on_answer` is called with the result, now or later."""
         token: AnswerToken[Any] = AnswerToken(lambda result: result)
-        token.when_complete(answered)
+        token.when_complete(on_answer)
         self._perform(method(self._clock.monotonic_ms(), token, request))
 
     def run(self, step: Callable[[int], E]) -> None:
@@ -143,7 +143,7 @@ class CoordinatorService(Generic[C, E]):
             token.answer(result)  # type: ignore[attr-defined]
         for append in effects.appends:
             self._log.append(append, partial(self._appended, append))
-        self._arm()
+        self._set_timer()
 
     def _appended(self, append: Append, error: ErrorCode, base_offset: int) -> None:
         now_ms = self._clock.monotonic_ms()
@@ -152,7 +152,7 @@ class CoordinatorService(Generic[C, E]):
 
     # timers
 
-    def _arm(self) -> None:
+    def _set_timer(self) -> None:
         due_ms = self.coordinator.next_deadline_ms()
         if due_ms is None or (self._timer is not None and self._timer_due_ms <= due_ms):
             return

@@ -54,7 +54,7 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
         super().__init__(coordinator, log, clock, call_later)
         self._persister: SharePersister | None = None
 
-    def begin_shares(self, persister: SharePersister) -> None:
+    def set_share_persister(self, persister: SharePersister) -> None:
         """Set the persister for the share groups' requests to the share coordinators."""
         self._persister = persister
 
@@ -64,27 +64,27 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
             return
         index, epoch = partition.topic_partition.partition, partition.leader_epoch
         self.coordinator.loaded_is_unreplicated(index)
-        trust = self.coordinator.loaded_is_replicated
-        self._log.when_replicated(partition, end_offset, lambda: trust(index, epoch))
+        mark_replicated = self.coordinator.loaded_is_replicated
+        self._log.when_replicated(partition, end_offset, lambda: mark_replicated(index, epoch))
 
     def _appended(self, append: Append, error: ErrorCode, base_offset: int) -> None:
         """Initialize the share partitions whose records are now in the log."""
         super()._appended(append, error, base_offset)
-        for wanted in self.coordinator.take_state_requests():
-            self._initialize(wanted)
+        for state_request in self.coordinator.take_state_requests():
+            self._initialize(state_request)
 
     def _initialize(self, request: StateRequest) -> None:
         """Initialize share partitions. Reports the outcome after the last one succeeds or fails."""
         partitions = list(partitions_of(request.partitions))
-        left = len(partitions)
+        remaining = len(partitions)
         failure = ErrorCode.NONE
 
         def ended(result: StateResult) -> None:
-            nonlocal left, failure
-            left -= 1
+            nonlocal remaining, failure
+            remaining -= 1
             if result.error is not ErrorCode.NONE:
                 failure = result.error
-            if not left:
+            if not remaining:
                 initialized = self.coordinator.share_states_initialized
                 self.run(lambda now_ms: initialized(now_ms, request, failure))
 

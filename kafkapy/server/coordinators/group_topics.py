@@ -12,8 +12,8 @@ from kafkapy.coordinator.groups.topic_source import KnownTopic
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 
-_PATTERNS_KEPT = 256
-_WORDS_OF_KAFKA: Final = {
+_PATTERN_CACHE_SIZE = 256
+_KAFKA_ERROR_TEXTS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
     "unexpected )": "regexp/syntax: internal error",
@@ -37,7 +37,7 @@ class GroupTopics:
     @property
     def is_known(self) -> bool:
         """Whether the metadata is that of the cluster."""
-        return self._waiter.is_known
+        return self._waiter.is_complete
 
     @property
     def version(self) -> int:
@@ -68,7 +68,7 @@ class GroupTopics:
         return _pattern(regex)
 
 
-@lru_cache(_PATTERNS_KEPT)
+@lru_cache(_PATTERN_CACHE_SIZE)
 def _pattern(regex: str) -> Callable[[str], bool]:
     import re2  # at the first regular expression: most brokers get none
 
@@ -81,7 +81,7 @@ def _pattern(regex: str) -> Callable[[str], bool]:
         if isinstance(reason, bytes):
             reason = reason.decode(errors="replace")
         kind = reason.partition(": ")[0]
-        reason = _WORDS_OF_KAFKA.get(kind, kind)
+        reason = _KAFKA_ERROR_TEXTS.get(kind, kind)
         raise ApiError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {reason}.",

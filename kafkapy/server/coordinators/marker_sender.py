@@ -27,12 +27,13 @@ from kafkapy.server.interbroker.node_clients import NodeClients
 
 _VERSION = 1
 
-Marked = Callable[[Markers, Mapping[TopicPartition, ErrorCode]], None]
+OnMarked = Callable[[Markers, Mapping[TopicPartition, ErrorCode]], None]
 
 
 class MarkerSender:
-    """Fixed: this broker's id, its writer, and the clients of the other brokers. `knows_metadata()`
-    returns whether the metadata is the cluster's, not that of a broker that has just started."""
+    """Fixed: this broker's id, its writer, and the clients of the other brokers.
+    `is_metadata_complete()` returns whether the metadata is the cluster's, not that of a broker
+    that has just started."""
 
     def __init__(
         self,
@@ -41,48 +42,48 @@ class MarkerSender:
         writer: MarkerWriter,
         nodes: NodeClients,
         call_later: CallLater,
-        knows_metadata: Callable[[], bool],
+        is_metadata_complete: Callable[[], bool],
     ) -> None:
-        self._knows_metadata = knows_metadata
+        self._is_metadata_complete = is_metadata_complete
         self._call_later = call_later
         self._broker_id = broker_id
         self._metadata = metadata
         self._writer = writer
         self._nodes = nodes
-        self._queued: dict[int, list[tuple[Markers, Marked]]] = {}
+        self._queued: dict[int, list[tuple[Markers, OnMarked]]] = {}
 
-    def send(self, markers: Markers, marked: Marked) -> None:
-        """Send the markers of a decision. `marked` gets the outcome of each partition once,
+    def send(self, markers: Markers, on_marked: OnMarked) -> None:
+        """Send the markers of a decision. `on_marked` gets the outcome of each partition once,
         later."""
         by_leader: dict[int, list[TopicPartition]] = {}
         unsent: dict[TopicPartition, ErrorCode] = {}
         image = self._metadata.image
         for partition in markers.partitions:
             known = image.partition(*partition)
-            if known is None and self._knows_metadata():
+            if known is None and self._is_metadata_complete():
                 unsent[partition] = ErrorCode.NONE  # deleted: no client reads it any more
             elif known is None or known.leader < 0:
                 unsent[partition] = ErrorCode.LEADER_NOT_AVAILABLE
             else:
                 by_leader.setdefault(known.leader, []).append(partition)
         if unsent:
-            self._call_later(0, partial(marked, markers, unsent))
+            self._call_later(0, partial(on_marked, markers, unsent))
         for leader, partitions in by_leader.items():
             if leader not in self._queued:
                 self._queued[leader] = []
                 self._call_later(0, partial(self._flush, leader))
             part = markers._replace(partitions=tuple(partitions))
-            self._queued[leader].append((part, marked))
+            self._queued[leader].append((part, on_marked))
 
     def _flush(self, leader: int) -> None:
         queued = self._queued.pop(leader, [])
         if leader == self._broker_id:
-            for markers, marked in queued:
-                self._writer.write(markers, partial(marked, markers))
+            for markers, on_marked in queued:
+                self._writer.write(markers, partial(on_marked, markers))
             return
         request = WriteTxnMarkersRequest(markers=[_wire(markers) for markers, _ in queued])
         try:
-            self._nodes.of(leader).call(request, _VERSION, partial(_answered, queued))
+            self._nodes.client_for(leader).call(request, _VERSION, partial(_on_response, queued))
         except NodeUnavailable:
             _report(queued, {})
 
@@ -106,7 +107,7 @@ def _wire(markers: Markers) -> WritableTxnMarker:
     )
 
 
-def _answered(queued: Iterable[tuple[Markers, Marked]], answer: Any) -> None:
+def _on_response(queued: Iterable[tuple[Markers, OnMarked]], answer: Any) -> None:
     errors: dict[int, dict[TopicPartition, ErrorCode]] = {}
     if not isinstance(answer, NodeUnavailable):
         for row in answer.markers:
@@ -119,14 +120,14 @@ def _answered(queued: Iterable[tuple[Markers, Marked]], answer: Any) -> None:
 
 
 def _report(
-    queued: Iterable[tuple[Markers, Marked]],
+    queued: Iterable[tuple[Markers, OnMarked]],
     errors: Mapping[int, Mapping[TopicPartition, ErrorCode]],
 ) -> None:
     """Report each partition. One that is not in the response gets NETWORK_EXCEPTION: its marker may
     not have been written."""
-    for markers, marked in queued:
+    for markers, on_marked in queued:
         found = errors.get(markers.producer.producer_id, {})
-        marked(
+        on_marked(
             markers,
             {p: found.get(p, ErrorCode.NETWORK_EXCEPTION) for p in markers.partitions},
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkapy.server.coordinators.group_service import GroupService
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
-Written = Callable[[dict[TopicPartition, ErrorCode]], None]
+OnWritten = Callable[[dict[TopicPartition, ErrorCode]], None]
 """Called with the result of each partition's marker."""
 
 
@@ -34,8 +34,8 @@ class MarkerWriter:
         self._clock = clock
         self._timeout_ms = timeout_ms
 
-    def write(self, markers: Markers, written: Written) -> None:
-        """Append to each partition, then call `written` once, possibly before this returns."""
+    def write(self, markers: Markers, on_written: OnWritten) -> None:
+        """Append to each partition, then call `on_written` once, possibly before this returns."""
         errors: dict[TopicPartition, ErrorCode] = {}
         batch = end_transaction_marker(
             commit=markers.commit,
@@ -45,27 +45,27 @@ class MarkerWriter:
             timestamp=self._clock.time_ms(),
         )
 
-        def appended(partition: TopicPartition, error: ErrorCode, _offset: int) -> None:
+        def on_append(partition: TopicPartition, error: ErrorCode, _offset: int) -> None:
             errors[partition] = error
             if error is ErrorCode.NONE and partition.topic == GROUP_METADATA_TOPIC:
                 self._groups.coordinator.end_transaction(
                     partition.partition, markers.producer.producer_id, committed=markers.commit
                 )
             if len(errors) == len(markers.partitions):
-                written(errors)
+                on_written(errors)
 
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
         for partition in markers.partitions:
-            if self._is_late(markers, partition):
-                appended(partition, ErrorCode.INVALID_PRODUCER_EPOCH, -1)
+            if self._is_duplicate(markers, partition):
+                on_append(partition, ErrorCode.INVALID_PRODUCER_EPOCH, -1)
                 continue
             append_and_wait(
-                self._replicas, partition, batch, -1, deadline_ms, partial(appended, partition)
+                self._replicas, partition, batch, -1, deadline_ms, partial(on_append, partition)
             )
         if not markers.partitions:
-            written(errors)
+            on_written(errors)
 
-    def _is_late(self, markers: Markers, partition: TopicPartition) -> bool:
+    def _is_duplicate(self, markers: Markers, partition: TopicPartition) -> bool:
         """Whether the producer's open transaction has the epoch of this marker: the marker was sent
         twice, and has ended the previous transaction (KIP-1228).
         """

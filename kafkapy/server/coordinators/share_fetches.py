@@ -17,9 +17,9 @@ from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import CONSUMER, READ_COMMITTED, Partition
 from kafkapy.replication.purgatory import DelayedOperation
-from kafkapy.replication.shares.share_partition import Acquired, RecordBatch
+from kafkapy.replication.shares.share_partition import AcquiredRecords, RecordBatch
 from kafkapy.server.coordinators.share_configs import ShareConfigs
-from kafkapy.server.coordinators.share_partitions import LedShare, SharePartitions
+from kafkapy.server.coordinators.share_partitions import LeaderSharePartition, SharePartitions
 
 if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager
@@ -29,7 +29,7 @@ RECORD_LIMIT_MODE: Final = 1
 _CHUNK_BYTES: Final = 256 * 1024
 
 
-class ShareWanted(NamedTuple):
+class ShareFetchPartition(NamedTuple):
     """One partition of a fetch."""
 
     key: SharePartitionKey
@@ -40,9 +40,9 @@ class ShareWanted(NamedTuple):
 class ShareRow:
     """A partition's acquired records with the batches that contain them, or its error."""
 
-    wanted: ShareWanted
+    wanted: ShareFetchPartition
     error: ErrorCode = ErrorCode.NONE
-    acquired: Sequence[Acquired] = ()
+    acquired: Sequence[AcquiredRecords] = ()
     records: bytes | memoryview = b""
 
 
@@ -73,8 +73,8 @@ class ShareFetches:
     def fetch(
         self,
         params: ShareFetchParams,
-        plan: Sequence[ShareWanted],
-        refusal: Callable[[ShareWanted], ErrorCode],
+        plan: Sequence[ShareFetchPartition],
+        refusal: Callable[[ShareFetchPartition], ErrorCode],
         answer: Callable[[list[ShareRow]], None],
     ) -> DelayedOperation | None:
         """Call `answer` with the rows that have records or an error, now or later. Returns the
@@ -92,17 +92,17 @@ class ShareFetches:
             return None
         return operation
 
-    def available_bytes(self, wanted: ShareWanted, limit: int) -> int | None:
+    def available_bytes(self, wanted: ShareFetchPartition, limit: int) -> int | None:
         """The bytes that a member could read, or 1 if `limit` is at most 1. None if there is an
         error to report."""
         try:
-            led, partition = self._led(wanted)
-            if led.error is not ErrorCode.NONE:
+            leader_share, partition = self._leader_share(wanted)
+            if leader_share.error is not ErrorCode.NONE:
                 return None
-            if led.shares is None or not led.shares.can_acquire:
+            if leader_share.shares is None or not leader_share.shares.can_acquire:
                 return 0
             isolation = self._configs.isolation(wanted.key.group_id)
-            offset = led.shares.next_fetch_offset
+            offset = leader_share.shares.next_fetch_offset
             if offset >= partition.upper_bound(CONSUMER, isolation):
                 return 0
             if limit <= 1:
@@ -118,8 +118,8 @@ class ShareFetches:
     def read(
         self,
         params: ShareFetchParams,
-        plan: Sequence[ShareWanted],
-        refusal: Callable[[ShareWanted], ErrorCode],
+        plan: Sequence[ShareFetchPartition],
+        refusal: Callable[[ShareFetchPartition], ErrorCode],
     ) -> list[ShareRow]:
         """Acquire the available records, up to the limits."""
         rows: list[ShareRow] = []
@@ -141,18 +141,18 @@ class ShareFetches:
     def _read(
         self,
         params: ShareFetchParams,
-        wanted: ShareWanted,
+        wanted: ShareFetchPartition,
         max_records: int,
         max_bytes: int,
         *,
         is_first: bool,
     ) -> ShareRow | None:
         try:
-            led, partition = self._led(wanted)
-            if led.error is not ErrorCode.NONE:
-                self._shares.forget(led)
-                raise ApiError(led.error)
-            shares = led.shares
+            leader_share, partition = self._leader_share(wanted)
+            if leader_share.error is not ErrorCode.NONE:
+                self._shares.unload(leader_share)
+                raise ApiError(leader_share.error)
+            shares = leader_share.shares
             if shares is None or not shares.can_acquire:
                 return None
             isolation = self._configs.isolation(wanted.key.group_id)
@@ -162,12 +162,12 @@ class ShareFetches:
             # In chunks: clients allow for 50 MB, and get 500 records.
             batches, free, position = _Batches(), 0, offset
             while free < max_records and position < end and batches.size < max_bytes:
-                left = max_bytes - batches.size
+                budget = max_bytes - batches.size
                 try:
                     found = partition.log.read(
-                        position, min(left, _CHUNK_BYTES), end, True, isolation == READ_COMMITTED
+                        position, min(budget, _CHUNK_BYTES), end, True, isolation == READ_COMMITTED
                     )
-                    if len(found.records) > left and (batches.rows or not is_first):
+                    if len(found.records) > budget and (batches.rows or not is_first):
                         break
                     added = batches.add(found)
                 except ApiError:
@@ -176,7 +176,7 @@ class ShareFetches:
                     raise
                 if not added:
                     break
-                free += shares.free_count(added)
+                free += shares.available_count(added)
                 position = added[-1].last + 1
         except ApiError as refusal:
             return ShareRow(wanted, refusal.code)
@@ -193,12 +193,12 @@ class ShareFetches:
             is_limit_strict=params.is_limit_strict,
             aborted=batches.aborted,
         )
-        self._shares.arm(led)
+        self._shares.set_timer(leader_share)
         if not acquired:
             return None
         return ShareRow(wanted, acquired=acquired, records=batches.cut(acquired))
 
-    def _led(self, wanted: ShareWanted) -> tuple[LedShare, Partition]:
+    def _leader_share(self, wanted: ShareFetchPartition) -> tuple[LeaderSharePartition, Partition]:
         """The share partition of a partition that this broker leads.
 
         Raises:
@@ -220,8 +220,8 @@ class _DelayedShareFetch(DelayedOperation):
         self,
         fetches: ShareFetches,
         params: ShareFetchParams,
-        plan: Sequence[ShareWanted],
-        refusal: Callable[[ShareWanted], ErrorCode],
+        plan: Sequence[ShareFetchPartition],
+        refusal: Callable[[ShareFetchPartition], ErrorCode],
         answer: Callable[[list[ShareRow]], None],
         now_ms: int,
     ) -> None:
@@ -296,7 +296,7 @@ class _Batches:
             raise ApiError(ErrorCode.CORRUPT_MESSAGE, "A batch is longer than its segment")
         return self.rows[added:]
 
-    def cut(self, acquired: Sequence[Acquired]) -> memoryview:
+    def cut(self, acquired: Sequence[AcquiredRecords]) -> memoryview:
         """The bytes from the first to the last batch with acquired records."""
         first, last = acquired[0].first, acquired[-1].last
         indexes = [i for i, row in enumerate(self.rows) if row.last >= first and row.first <= last]

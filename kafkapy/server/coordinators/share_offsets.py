@@ -78,34 +78,34 @@ class ShareOffsets:
         self._persister = persister
         self._metadata = metadata
         self._nodes = nodes
-        self._changing: set[str] = set()
+        self._groups_in_change: set[str] = set()
         """Groups whose share partition states are being initialized or deleted."""
 
     @contextmanager
-    def _alone(self, group_id: str) -> Iterator[None]:
+    def _one_change(self, group_id: str) -> Iterator[None]:
         """Allow one change of a group's states at a time. If a later change overtook an earlier one
         at a share coordinator, the earlier one would undo it.
 
         Raises:
             ApiError: COORDINATOR_LOAD_IN_PROGRESS, another change is under way.
         """
-        if group_id in self._changing:
+        if group_id in self._groups_in_change:
             message = "Share partitions of the group are just being altered or deleted."
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, message)
-        self._changing.add(group_id)
+        self._groups_in_change.add(group_id)
         try:
             yield
         finally:
-            self._changing.remove(group_id)
+            self._groups_in_change.remove(group_id)
 
-    async def known(self, group_id: str) -> set[TopicIdPartition]:
+    async def share_partitions(self, group_id: str) -> set[TopicIdPartition]:
         """The share partitions of a group.
 
         Raises:
             ApiError: this broker does not coordinate such a share group.
         """
         listed = self._groups.coordinator.list_share_states
-        result = await self._ask(listed, ListShareStates(group_id))
+        result = await self._run_internal(listed, ListShareStates(group_id))
         return set(partitions_of(result.partitions))
 
     async def describe(
@@ -135,7 +135,9 @@ class ShareOffsets:
             replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[row])]
         )
         try:
-            answer = await self._nodes.of(known.leader).request(request, _LIST_OFFSETS_VERSION)
+            answer = await self._nodes.client_for(known.leader).request(
+                request, _LIST_OFFSETS_VERSION
+            )
         except NodeUnavailable:
             return UNKNOWN_LAG
         found = answer.topics[0].partitions[0]
@@ -151,7 +153,7 @@ class ShareOffsets:
         Raises:
             ApiError: the group has members, is being changed, or is not coordinated here.
         """
-        with self._alone(group_id):
+        with self._one_change(group_id):
             return await self._alter(group_id, offsets)
 
     async def _alter(
@@ -159,7 +161,7 @@ class ShareOffsets:
     ) -> dict[TopicIdPartition, StateResult]:
         wanted = assignment_of(set(offsets))
         request = AlterShareOffsets(group_id, {t: sorted(rows) for t, rows in wanted.items()})
-        altered = await self._ask(self._groups.coordinator.alter_share_offsets, request)
+        altered = await self._run_internal(self._groups.coordinator.alter_share_offsets, request)
         epoch = altered.state_epoch
         results = await self._send_all(
             [
@@ -168,10 +170,12 @@ class ShareOffsets:
             ]
         )
         found = dict(zip(offsets, results, strict=True))
-        begun = {each for each, result in found.items() if result.error is ErrorCode.NONE}
-        if begun:
-            done = StateRequest(group_id, epoch, assignment_of(begun))
-            await self._ask(self._groups.coordinator.share_states_altered, done)
+        altered_partitions = {
+            each for each, result in found.items() if result.error is ErrorCode.NONE
+        }
+        if altered_partitions:
+            done = StateRequest(group_id, epoch, assignment_of(altered_partitions))
+            await self._run_internal(self._groups.coordinator.share_states_altered, done)
         return found
 
     async def delete(
@@ -183,7 +187,7 @@ class ShareOffsets:
         Raises:
             ApiError: the group has members, is being changed, or is not coordinated here.
         """
-        with self._alone(group_id):
+        with self._one_change(group_id):
             return await self._delete(group_id, topic_ids)
 
     async def _delete(
@@ -191,7 +195,7 @@ class ShareOffsets:
     ) -> dict[Uuid, ErrorCode]:
         coordinator = self._groups.coordinator
         request = DeleteShareOffsets(group_id, topic_ids)
-        marked = await self._ask(coordinator.delete_share_offsets, request)
+        marked = await self._run_internal(coordinator.delete_share_offsets, request)
         partitions = list(partitions_of(marked.partitions))
         results = await self._send_all(
             [DeleteState(SharePartitionKey(group_id, *partition)) for partition in partitions]
@@ -200,29 +204,31 @@ class ShareOffsets:
         for partition, result in zip(partitions, results, strict=True):
             if result.error is not ErrorCode.NONE:
                 errors[partition.topic_id] = result.error
-        gone = [topic_id for topic_id, error in errors.items() if error is ErrorCode.NONE]
-        failed = [topic_id for topic_id in errors if topic_id not in gone]
+        deleted = [topic_id for topic_id, error in errors.items() if error is ErrorCode.NONE]
+        failed = [topic_id for topic_id in errors if topic_id not in deleted]
         if errors:
-            ended = ShareStatesDeleted(group_id, gone, failed)
-            await self._ask(coordinator.share_states_deleted, ended)
+            ended = ShareStatesDeleted(group_id, deleted, failed)
+            await self._run_internal(coordinator.share_states_deleted, ended)
         return errors
 
     async def _send_all(self, requests: Sequence[CoordinatorRequest]) -> list[StateResult]:
         futures = []
         for request in requests:
             future: asyncio.Future[StateResult] = asyncio.get_running_loop().create_future()
-            self._persister.send(request, _setting(future))
+            self._persister.send(request, _result_setter(future))
             futures.append(future)
         return list(await asyncio.gather(*futures))
 
-    async def _ask(self, method: Callable[[int, Any, Any], Any], request: Any) -> ShareStatesResult:
+    async def _run_internal(
+        self, method: Callable[[int, Any, Any], Any], request: Any
+    ) -> ShareStatesResult:
         """Run a request of the group coordinator.
 
         Raises:
             ApiError: the group coordinator refuses.
         """
         future: asyncio.Future[ShareStatesResult] = asyncio.get_running_loop().create_future()
-        self._groups.ask(method, request, _setting(future))
+        self._groups.run_internal(method, request, _result_setter(future))
         result = await future
         if result.error is not ErrorCode.NONE:
             raise ApiError(result.error, result.message)
@@ -233,7 +239,7 @@ class ShareOffsets:
         self._nodes.close()
 
 
-def _setting(future: asyncio.Future[Any]) -> Callable[[Any], None]:
+def _result_setter(future: asyncio.Future[Any]) -> Callable[[Any], None]:
     def set_result(result: Any) -> None:
         if not future.done():  # the caller was cancelled
             future.set_result(result)

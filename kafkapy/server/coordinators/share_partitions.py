@@ -14,7 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
-from kafkapy.common.share_state import UNINITIALIZED_START_OFFSET, SharePartitionKey, merged
+from kafkapy.common.share_state import (
+    UNINITIALIZED_START_OFFSET,
+    SharePartitionKey,
+    combine_batches,
+)
 from kafkapy.coordinator.shares.messages import ReadState, StateResult, WriteState
 from kafkapy.replication.partition import Partition
 from kafkapy.replication.shares.share_partition import Acknowledgement, Change, SharePartition
@@ -42,17 +46,17 @@ _STALE: Final = frozenset(
 """The write errors after which a share partition is loaded again: it has another leader, or its
 state was initialized again or deleted."""
 
-_TOLD: Final = frozenset(
+_CLIENT_ERRORS: Final = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
      ErrorCode.KAFKA_STORAGE_ERROR}
 )  # fmt: skip
 """The load errors that members receive. They receive UNKNOWN_SERVER_ERROR for others, except
 COORDINATOR_NOT_AVAILABLE, after which the next fetch loads again."""
 
-Answered = Callable[[ErrorCode], None]
+OnAnswer = Callable[[ErrorCode], None]
 
 
-class LedShare:
+class LeaderSharePartition:
     """One share partition in one leader epoch. `shares` is None until it is loaded.
 
     `error` is the reason why it cannot be loaded. `is_unused` is True if no member of the group has
@@ -77,7 +81,7 @@ class LedShare:
         self.timer_due_ms = 0
         self.is_storing = False
         self.is_unused = False
-        self.unsent: list[tuple[Change, Answered]] = []
+        self.unsent: list[tuple[Change, OnAnswer]] = []
 
 
 class SharePartitions:
@@ -97,12 +101,12 @@ class SharePartitions:
         self._configs = configs
         self._clock = clock
         self._call_later = call_later
-        self._led: dict[SharePartitionKey, LedShare] = {}
-        self._due: dict[SharePartitionKey, None] = {}
+        self._leader_shares: dict[SharePartitionKey, LeaderSharePartition] = {}
+        self._keys_to_check: dict[SharePartitionKey, None] = {}
         self._is_checking = False
         self._is_closed = False
 
-    def find(self, key: SharePartitionKey, partition: Partition) -> LedShare:
+    def find(self, key: SharePartitionKey, partition: Partition) -> LeaderSharePartition:
         """The share partition of a partition that this broker leads. A new one starts to load.
 
         Raises:
@@ -110,199 +114,227 @@ class SharePartitions:
         """
         if self._is_closed:
             raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        led = self._led.get(key)
-        if led is None or led.leader_epoch != partition.leader_epoch:
-            led = self._led[key] = LedShare(key, partition)
+        leader_share = self._leader_shares.get(key)
+        if leader_share is None or leader_share.leader_epoch != partition.leader_epoch:
+            leader_share = self._leader_shares[key] = LeaderSharePartition(key, partition)
             read = ReadState(key, partition.leader_epoch)
-            self._persister.send(read, partial(self._loaded, led))
-        elif led.shares is not None:
-            led.shares.limits = self._configs.limits(key.group_id)
-            led.shares.advance_start(partition.log.log_start_offset)
-        led.is_unused = False
-        return led
+            self._persister.send(read, partial(self._on_state_read, leader_share))
+        elif leader_share.shares is not None:
+            leader_share.shares.limits = self._configs.limits(key.group_id)
+            leader_share.shares.advance_start(partition.log.log_start_offset)
+        leader_share.is_unused = False
+        return leader_share
 
-    def known(self, key: SharePartitionKey) -> LedShare | None:
+    def get_loaded(self, key: SharePartitionKey) -> LeaderSharePartition | None:
         """The share partition, if it is loaded."""
-        led = self._led.get(key)
-        return None if led is None or led.shares is None else led
+        leader_share = self._leader_shares.get(key)
+        return None if leader_share is None or leader_share.shares is None else leader_share
 
-    def _loaded(self, led: LedShare, result: StateResult) -> None:
-        if self._led.get(led.key) is not led:
+    def _on_state_read(self, leader_share: LeaderSharePartition, result: StateResult) -> None:
+        if self._leader_shares.get(leader_share.key) is not leader_share:
             return
         error = result.error
         if error is ErrorCode.NONE:
             try:
                 if result.start_offset == UNINITIALIZED_START_OFFSET:
-                    self._begin(led, result)
+                    self._initialize(leader_share, result)
                     return
-                led.shares = SharePartition(self._configs.limits(led.key.group_id))
-                led.shares.restore(result.start_offset, result.state_epoch, result.batches)
-                led.shares.advance_start(led.partition.log.log_start_offset)
+                leader_share.shares = SharePartition(
+                    self._configs.limits(leader_share.key.group_id)
+                )
+                leader_share.shares.restore(result.start_offset, result.state_epoch, result.batches)
+                leader_share.shares.advance_start(leader_share.partition.log.log_start_offset)
             except ApiError as refusal:
                 error = refusal.code
         if error is not ErrorCode.NONE:
-            logger.warning("Cannot load the share partition %s: %s", led.key, error.name)
+            logger.warning("Cannot load the share partition %s: %s", leader_share.key, error.name)
             error = _ERRORS.get(error, error)
             if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                del self._led[led.key]  # the next fetch loads it
-            elif error in _TOLD:
-                led.error = error
+                del self._leader_shares[leader_share.key]  # the next fetch loads it
+            elif error in _CLIENT_ERRORS:
+                leader_share.error = error
             else:
-                led.error = ErrorCode.UNKNOWN_SERVER_ERROR
-        self._changed(led)
+                leader_share.error = ErrorCode.UNKNOWN_SERVER_ERROR
+        self._check_fetches(leader_share)
 
-    def _begin(self, led: LedShare, read: StateResult) -> None:
+    def _initialize(self, leader_share: LeaderSharePartition, read: StateResult) -> None:
         """Store the start offset of a new share partition before records are delivered. Otherwise
         the next leader would start at its own latest offset, and skip unacknowledged records.
 
         Raises:
             ApiError: the partition's log cannot be read.
         """
-        start_offset = self._configs.start_offset(led.key.group_id, led.partition.log)
-        write = WriteState(led.key, read.state_epoch, led.leader_epoch, start_offset, 0)
+        start_offset = self._configs.start_offset(
+            leader_share.key.group_id, leader_share.partition.log
+        )
+        write = WriteState(
+            leader_share.key, read.state_epoch, leader_share.leader_epoch, start_offset, 0
+        )
 
         def stored(result: StateResult) -> None:
             is_stored = result.error is ErrorCode.NONE
-            self._loaded(led, replace(read, start_offset=start_offset) if is_stored else result)
+            self._on_state_read(
+                leader_share, replace(read, start_offset=start_offset) if is_stored else result
+            )
 
         self._persister.send(write, stored)
 
     def on_leadership(self, partition: Partition) -> None:
         """Drop the share partitions of another leader epoch."""
-        if not self._led:
+        if not self._leader_shares:
             return
-        for key, led in list(self._led.items()):
-            if led.partition.topic_partition == partition.topic_partition:
+        for key, leader_share in list(self._leader_shares.items()):
+            if leader_share.partition.topic_partition == partition.topic_partition:
                 self._drop(key)
 
-    def forget(self, led: LedShare) -> None:
+    def unload(self, leader_share: LeaderSharePartition) -> None:
         """Drop a share partition: the next fetch loads it again."""
-        if self._led.get(led.key) is led:
-            self._drop(led.key)
+        if self._leader_shares.get(leader_share.key) is leader_share:
+            self._drop(leader_share.key)
 
-    def unuse(self, group_id: str) -> None:
+    def mark_unused(self, group_id: str) -> None:
         """Mark the share partitions of a group without sessions on this broker as unused. Each is
         dropped when its changes are stored, because its state may be altered."""
-        for led in [led for key, led in self._led.items() if key.group_id == group_id]:
-            led.is_unused = True
-            self._forget_unused(led)
+        for leader_share in [
+            leader_share
+            for key, leader_share in self._leader_shares.items()
+            if key.group_id == group_id
+        ]:
+            leader_share.is_unused = True
+            self._unload_if_unused(leader_share)
 
-    def _forget_unused(self, led: LedShare) -> None:
-        is_idle = led.shares is None or (led.shares.is_idle and not led.is_storing)
-        if led.is_unused and is_idle:
-            self.forget(led)
+    def _unload_if_unused(self, leader_share: LeaderSharePartition) -> None:
+        is_idle = leader_share.shares is None or (
+            leader_share.shares.is_idle and not leader_share.is_storing
+        )
+        if leader_share.is_unused and is_idle:
+            self.unload(leader_share)
 
     def _drop(self, key: SharePartitionKey) -> None:
-        led = self._led.pop(key)
-        if led.timer is not None:
-            led.timer.cancel()
-        self._changed(led)
+        leader_share = self._leader_shares.pop(key)
+        if leader_share.timer is not None:
+            leader_share.timer.cancel()
+        self._check_fetches(leader_share)
 
     # Acknowledgement.
 
     def acknowledge(
         self,
-        led: LedShare,
+        leader_share: LeaderSharePartition,
         member_id: str,
         batches: Sequence[Acknowledgement],
-        answered: Callable[[ErrorCode, str | None], None],
+        on_answer: Callable[[ErrorCode, str | None], None],
     ) -> None:
-        """Apply a member's acknowledgements; `answered` is called when they are stored."""
-        assert led.shares is not None, "it is loaded"
+        """Apply a member's acknowledgements; `on_answer` is called when they are stored."""
+        assert leader_share.shares is not None, "it is loaded"
         try:
-            change = led.shares.acknowledge(self._clock.monotonic_ms(), member_id, batches)
+            change = leader_share.shares.acknowledge(self._clock.monotonic_ms(), member_id, batches)
         except ApiError as refusal:
-            answered(refusal.code, refusal.message)
+            on_answer(refusal.code, refusal.message)
             return
-        self.arm(led)
-        self._store(led, change, lambda error: answered(error, None))
+        self.set_timer(leader_share)
+        self._store(leader_share, change, lambda error: on_answer(error, None))
 
     def release(self, member_id: str, group_id: str) -> None:
         """Release the records that a member has acquired here, after the end of its session."""
-        for key, led in list(self._led.items()):
-            if key.group_id == group_id and led.shares is not None:
-                self._store(led, led.shares.release(member_id), lambda error: None)
+        for key, leader_share in list(self._leader_shares.items()):
+            if key.group_id == group_id and leader_share.shares is not None:
+                self._store(
+                    leader_share, leader_share.shares.release(member_id), lambda error: None
+                )
 
-    def _store(self, led: LedShare, change: Change | None, answered: Answered) -> None:
+    def _store(
+        self, leader_share: LeaderSharePartition, change: Change | None, on_answer: OnAnswer
+    ) -> None:
         if change is None:
-            self._changed(led)
-            answered(ErrorCode.NONE)
+            self._check_fetches(leader_share)
+            on_answer(ErrorCode.NONE)
             return
-        led.unsent.append((change, answered))
-        if not led.is_storing:
-            self._send(led)
+        leader_share.unsent.append((change, on_answer))
+        if not leader_share.is_storing:
+            self._send(leader_share)
 
-    def _send(self, led: LedShare) -> None:
+    def _send(self, leader_share: LeaderSharePartition) -> None:
         """Store all changes since the last write in one write."""
-        shares = led.shares
+        shares = leader_share.shares
         assert shares is not None, "it is loaded"
-        changes, led.unsent = led.unsent, []
-        led.is_storing = True
+        changes, leader_share.unsent = leader_share.unsent, []
+        leader_share.is_storing = True
         write = WriteState(
-            led.key,
+            leader_share.key,
             shares.state_epoch,
-            led.leader_epoch,
+            leader_share.leader_epoch,
             shares.start_offset,
             shares.delivery_complete_count,
-            merged((), (b for change, _ in changes for b in change.batches), shares.start_offset),
+            combine_batches(
+                (), (b for change, _ in changes for b in change.batches), shares.start_offset
+            ),
         )
-        self._persister.send(write, partial(self._stored, led, changes))
+        self._persister.send(write, partial(self._on_state_written, leader_share, changes))
 
-    def _stored(
-        self, led: LedShare, changes: list[tuple[Change, Answered]], result: StateResult
+    def _on_state_written(
+        self,
+        leader_share: LeaderSharePartition,
+        changes: list[tuple[Change, OnAnswer]],
+        result: StateResult,
     ) -> None:
-        shares, error = led.shares, result.error
+        shares, error = leader_share.shares, result.error
         assert shares is not None, "it is loaded"
-        led.is_storing = False
+        leader_share.is_storing = False
         for change, _ in changes:
             if error is ErrorCode.NONE:
-                shares.stored(change)
+                shares.complete_change(change)
             else:
-                shares.not_stored(change)
+                shares.roll_back_change(change)
         if error is not ErrorCode.NONE:
-            logger.warning("Cannot store a change of %s: %s", led.key, error.name)
+            logger.warning("Cannot store a change of %s: %s", leader_share.key, error.name)
             if error in _STALE:
-                self.forget(led)
-        if led.unsent:
-            self._send(led)
-        self.arm(led)
-        self._changed(led)
-        self._forget_unused(led)
-        for _, answered in changes:
-            answered(_ERRORS.get(error, error))
+                self.unload(leader_share)
+        if leader_share.unsent:
+            self._send(leader_share)
+        self.set_timer(leader_share)
+        self._check_fetches(leader_share)
+        self._unload_if_unused(leader_share)
+        for _, on_answer in changes:
+            on_answer(_ERRORS.get(error, error))
 
     # Locks.
 
-    def arm(self, led: LedShare) -> None:
+    def set_timer(self, leader_share: LeaderSharePartition) -> None:
         """Set the timer that releases records when their locks expire."""
-        due_ms = None if led.shares is None else led.shares.next_deadline_ms()
-        if due_ms is None or (led.timer is not None and led.timer_due_ms <= due_ms):
+        due_ms = None if leader_share.shares is None else leader_share.shares.next_deadline_ms()
+        if due_ms is None or (
+            leader_share.timer is not None and leader_share.timer_due_ms <= due_ms
+        ):
             return
-        if led.timer is not None:
-            led.timer.cancel()
+        if leader_share.timer is not None:
+            leader_share.timer.cancel()
         delay_ms = max(0, due_ms - self._clock.monotonic_ms())
-        led.timer_due_ms = due_ms
-        led.timer = self._call_later(delay_ms / 1000, partial(self._expire, led))
+        leader_share.timer_due_ms = due_ms
+        leader_share.timer = self._call_later(delay_ms / 1000, partial(self._expire, leader_share))
 
-    def _expire(self, led: LedShare) -> None:
-        led.timer = None
-        if self._led.get(led.key) is led and led.shares is not None:
-            change = led.shares.expire(self._clock.monotonic_ms())
-            self._store(led, change, lambda error: None)
-            self.arm(led)
+    def _expire(self, leader_share: LeaderSharePartition) -> None:
+        leader_share.timer = None
+        if (
+            self._leader_shares.get(leader_share.key) is leader_share
+            and leader_share.shares is not None
+        ):
+            change = leader_share.shares.expire(self._clock.monotonic_ms())
+            self._store(leader_share, change, lambda error: None)
+            self.set_timer(leader_share)
 
-    def _changed(self, led: LedShare) -> None:
+    def _check_fetches(self, leader_share: LeaderSharePartition) -> None:
         """Check the fetches that wait for a share partition. A fetch that fails may drop the share
         partition, which causes another check. That check runs after the current one, not within
         it."""
-        self._due[led.key] = None
+        self._keys_to_check[leader_share.key] = None
         if self._is_checking or self._is_closed:
             return
         self._is_checking = True
         try:
-            while self._due:
-                key = next(iter(self._due))
-                del self._due[key]
+            while self._keys_to_check:
+                key = next(iter(self._keys_to_check))
+                del self._keys_to_check[key]
                 self._replicas.fetch_purgatory.check(key)
         finally:
             self._is_checking = False
@@ -310,5 +342,5 @@ class SharePartitions:
     def close(self) -> None:
         """Drop all share partitions and cancel their timers. Later loads are refused."""
         self._is_closed = True
-        for key in list(self._led):
+        for key in list(self._leader_shares):
             self._drop(key)

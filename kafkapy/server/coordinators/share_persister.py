@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
 from kafkapy.coordinator.shares.messages import StateRequest, StateResult
-from kafkapy.server.coordinators.share_state_codec import from_answer, to_message
+from kafkapy.server.coordinators.share_state_codec import from_response, to_message
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_clients import NodeClients
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.share.Persister")
 
-_RETRIED: Final = frozenset(
+_RETRIABLE_ERRORS: Final = frozenset(
     {
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -36,12 +36,12 @@ _ATTEMPTS_MAX: Final = 12
 _FIRST_DELAY_S: Final = 0.05
 _DELAY_MAX_S: Final = 1.0
 
-Answered = Callable[[StateResult], None]
+OnAnswer = Callable[[StateResult], None]
 
 
 class SharePersister:
-    """Fixed: this broker's id, its own coordinator, and the clients of the other brokers. `create`
-    starts the creation of the topic, and calls its argument when that has ended."""
+    """Fixed: this broker's id, its own coordinator, and the clients of the other brokers.
+    `create_topic` starts the creation of the topic, and calls its argument when that has ended."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class SharePersister:
         nodes: NodeClients,
         call_later: CallLater,
     ) -> None:
-        self.create: Callable[[Callable[[], None]], None] = lambda created: created()
+        self.create_topic: Callable[[Callable[[], None]], None] = lambda created: created()
         self._broker_id = broker_id
         self._metadata = metadata
         self._service = service
@@ -59,39 +59,41 @@ class SharePersister:
         self._call_later = call_later
         self._closed = False
 
-    def send(self, request: StateRequest, answered: Answered) -> None:
-        """Send a request. `answered` gets the result once, now or later."""
-        self._send(request, answered, 1)
+    def send(self, request: StateRequest, on_answer: OnAnswer) -> None:
+        """Send a request. `on_answer` gets the result once, now or later."""
+        self._send(request, on_answer, 1)
 
-    def _send(self, request: StateRequest, answered: Answered, attempt: int) -> None:
-        ended = partial(self._ended, request, answered, attempt)
+    def _send(self, request: StateRequest, on_answer: OnAnswer, attempt: int) -> None:
+        ended = partial(self._on_result, request, on_answer, attempt)
         topic = self._metadata.image.topics.get(SHARE_GROUP_STATE_TOPIC)
         if topic is None:
             missing = StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            self.create(lambda: ended(missing))
+            self.create_topic(lambda: ended(missing))
             return
         index = self._service.coordinator.partition_for(request.key)
         known = topic.partitions.get(index)
         leader = -1 if known is None else known.leader
         if leader == self._broker_id:
-            self._service.ask(self._service.coordinator.handle, request, ended)
+            self._service.run_internal(self._service.coordinator.handle, request, ended)
             return
         message = to_message(request)
         try:
             version = type(message).MAX_VERSION
-            self._nodes.of(leader).call(message, version, lambda answer: ended(_result(answer)))
+            self._nodes.client_for(leader).call(
+                message, version, lambda answer: ended(_result(answer))
+            )
         except NodeUnavailable:
             ended(StateResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
-    def _ended(
-        self, request: StateRequest, answered: Answered, attempt: int, result: StateResult
+    def _on_result(
+        self, request: StateRequest, on_answer: OnAnswer, attempt: int, result: StateResult
     ) -> None:
-        is_final = result.error not in _RETRIED or attempt == _ATTEMPTS_MAX
+        is_final = result.error not in _RETRIABLE_ERRORS or attempt == _ATTEMPTS_MAX
         if is_final or self._closed:
-            answered(result)
+            on_answer(result)
             return
         delay_s = min(_FIRST_DELAY_S * 2**attempt, _DELAY_MAX_S)
-        self._call_later(delay_s, lambda: self._send(request, answered, attempt + 1))
+        self._call_later(delay_s, lambda: self._send(request, on_answer, attempt + 1))
 
     def close(self) -> None:
         """Stop sending requests again, and drop the connections."""
@@ -103,6 +105,6 @@ def _result(answer: Any) -> StateResult:
     if isinstance(answer, NodeUnavailable):
         return StateResult(ErrorCode.NETWORK_EXCEPTION)
     try:
-        return from_answer(answer)
+        return from_response(answer)
     except ApiError as refusal:
         return StateResult(ErrorCode.UNKNOWN_SERVER_ERROR, refusal.message)

@@ -53,16 +53,16 @@ class Shares:
     offsets: ShareOffsets
     fetch_bytes_max: int
 
-    def create_topic_by(self, create: CreateTopics, spawn: Spawn) -> None:
+    def set_topic_creator(self, create: CreateTopics, spawn: Spawn) -> None:
         """Create `__share_group_state` when it is needed."""
 
-        async def made(created: Callable[[], None]) -> None:
+        async def create_topic(created: Callable[[], None]) -> None:
             try:
                 await create([SHARE_GROUP_STATE_TOPIC], _WAIT_MS)
             finally:
                 created()
 
-        self.persister.create = lambda created: spawn(made(created))
+        self.persister.create_topic = lambda created: spawn(create_topic(created))
 
     def stop(self) -> None:
         """Stop serving share groups."""
@@ -99,11 +99,11 @@ def set_up_shares(
     persister = SharePersister(broker_id, metadata, service, nodes(), call_later)
     configs = ShareConfigs(config, groups.coordinator.own_configs, clock)
     partitions = SharePartitions(replicas, persister, configs, clock, call_later)
-    groups.begin_shares(persister)
-    others = replicas.on_leadership
+    groups.set_share_persister(persister)
+    previous = replicas.on_leadership
 
     def on_leadership(partition: Partition, leads: bool) -> None:
-        others(partition, leads)
+        previous(partition, leads)
         service.on_leadership(partition, leads)
         partitions.on_leadership(partition)
 

@@ -63,14 +63,14 @@ def to_message(request: StateRequest) -> Message:
             group_id=group_id,
             topics=[delete.DeleteStateData(topic_id=topic_id, partitions=[deleted])],
         )
-    asked = summary.PartitionData(partition=index)
+    summarized = summary.PartitionData(partition=index)
     return summary.ReadShareGroupStateSummaryRequest(
         group_id=group_id,
-        topics=[summary.ReadStateSummaryData(topic_id=topic_id, partitions=[asked])],
+        topics=[summary.ReadStateSummaryData(topic_id=topic_id, partitions=[summarized])],
     )
 
 
-def from_answer(answer: Any) -> StateResult:
+def from_response(answer: Any) -> StateResult:
     """The result in the response to a request about one share partition."""
     row = answer.results[0].partitions[0]
     return StateResult(

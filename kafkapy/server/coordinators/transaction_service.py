@@ -77,7 +77,7 @@ class TransactionService(CoordinatorService[TransactionCoordinator, TransactionE
 
     def _perform(self, effects: TransactionEffects) -> None:
         super()._perform(effects)
-        for token, request in effects.want_producer_id:
+        for token, request in effects.awaiting_producer_id:
             self._spawn(self._with_producer_id(token, request))
         for decision in effects.markers:
             self._markers.send(decision, self._marked)
@@ -92,8 +92,8 @@ class TransactionService(CoordinatorService[TransactionCoordinator, TransactionE
             result = EndTransactionResult if is_end else InitProducerIdResult
             token.answer(result(error.code))  # type: ignore[attr-defined]
             return
-        again = replace(request, new_producer_id=producer_id)
-        self.run(lambda now_ms: self.coordinator.repeat_with_producer_id(now_ms, token, again))
+        retry = replace(request, new_producer_id=producer_id)
+        self.run(lambda now_ms: self.coordinator.repeat_with_producer_id(now_ms, token, retry))
 
     def _marked(self, decision: Markers, errors: Mapping[TopicPartition, ErrorCode]) -> None:
         self.run(lambda now_ms: self.coordinator.markers_written(now_ms, decision, errors))

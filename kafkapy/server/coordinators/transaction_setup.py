@@ -72,7 +72,7 @@ def set_up_transactions(
         call_later,
         producer_ids=producer_ids,
         markers=MarkerSender(
-            broker_id, metadata, markers, nodes(), call_later, lambda: waiter.is_known
+            broker_id, metadata, markers, nodes(), call_later, lambda: waiter.is_complete
         ),
         spawn=spawn,
     )

@@ -42,7 +42,7 @@ _RETRIES_MS: Final = 100
 """The time limit of retries while the previous transaction is being completed. Kafka:
 add.partitions.to.txn.retry.backoff.ms and .max.ms."""
 
-_COORDINATOR_AWAY: Final = frozenset(
+_COORDINATOR_UNAVAILABLE: Final = frozenset(
     {
         ErrorCode.CONCURRENT_TRANSACTIONS,
         ErrorCode.NETWORK_EXCEPTION,
@@ -54,7 +54,7 @@ _COORDINATOR_AWAY: Final = frozenset(
 """The errors that producers receive as NOT_ENOUGH_REPLICAS. Producers of all versions retry after
 it, and do not look for another leader."""
 
-_NOT_THE_PRODUCERS: Final = frozenset(
+_UNKNOWN_PRODUCER_ERRORS: Final = frozenset(
     {
         ErrorCode.INVALID_PRODUCER_EPOCH,
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
@@ -64,12 +64,12 @@ _NOT_THE_PRODUCERS: Final = frozenset(
 """The errors for ids and epochs that no producer has. Their batches' verification is dropped."""
 
 Errors = dict[TopicPartition, ErrorCode]
-Verified = Callable[[Errors], None]
-Question = AddPartitions | VerifyPartitions
-Answered = Callable[[PartitionsResult], None]
+OnVerified = Callable[[Errors], None]
+TxnRequest = AddPartitions | VerifyPartitions
+OnAnswer = Callable[[PartitionsResult], None]
 
 
-class Writing(NamedTuple):
+class PendingWrite(NamedTuple):
     """A producer that is about to write to a partition within its transaction. `adds`: the broker
     adds the partition to the transaction (version 2). Before version 2 the producer did this.
     """
@@ -101,98 +101,98 @@ class TransactionVerifier:
         self._clock = clock
         self._call_later = call_later
 
-    def unverified(self, writings: Sequence[Writing]) -> list[Writing]:
-        """The writings that would begin a transaction in a partition that this broker leads."""
+    def writes_to_verify(self, writes: Sequence[PendingWrite]) -> list[PendingWrite]:
+        """The writes that would begin a transaction in a partition that this broker leads."""
         found = []
-        for writing in writings:
-            topic, index = writing.partition
+        for write in writes:
+            topic, index = write.partition
             partition = self._replicas.partitions.get(topic, {}).get(index)
             if (
                 partition is not None
                 and partition.is_leader
-                and partition.log.producers.verification.is_needed(*writing.producer, writing.adds)
+                and partition.log.producers.verification.is_needed(*write.producer, write.adds)
             ):
-                found.append(writing)
+                found.append(write)
         return found
 
     def verify(
-        self, transactional_id: str, writings: Sequence[Writing], verified: Verified
+        self, transactional_id: str, writes: Sequence[PendingWrite], on_verified: OnVerified
     ) -> None:
-        """Verify or add the writings of one producer that `unverified` returned. Then call
-        `verified` with the errors of the partitions that may not be written to.
+        """Verify or add the writes of one producer that `writes_to_verify` returned. Then call
+        `on_verified` with the errors of the partitions that may not be written to.
         """
-        questions: dict[TopicPartition, tuple[TransactionVerification, Verification]] = {}
-        for partition, producer, sequence, adds in writings:
+        verifications: dict[TopicPartition, tuple[TransactionVerification, Verification]] = {}
+        for partition, producer, sequence, adds in writes:
             log = self._replicas.partitions[partition.topic][partition.partition].log
             known = log.producers.verification
             # With version 2 each transaction has its own epoch, and its sequences begin with 0.
             lowest = 0 if adds else sequence
-            questions[partition] = known, known.begin(*producer, lowest, adds)
-        _, producer, _, adds = writings[0]
+            verifications[partition] = known, known.begin(*producer, lowest, adds)
+        _, producer, _, adds = writes[0]
 
-        def answered(result: PartitionsResult) -> None:
+        def on_answer(result: PartitionsResult) -> None:
             errors: Errors = {}
-            for partition, (known, question) in questions.items():
-                error = _to_producer(result.of(partition))
+            for partition, (known, verification) in verifications.items():
+                error = _to_producer(result.error_for(partition))
                 if error is ErrorCode.NONE:
-                    known.confirm(producer.producer_id, question)
+                    known.confirm(producer.producer_id, verification)
                 else:
                     errors[partition] = error
-                    if error in _NOT_THE_PRODUCERS:
-                        known.drop(producer.producer_id, question)
-            verified(errors)
+                    if error in _UNKNOWN_PRODUCER_ERRORS:
+                        known.drop(producer.producer_id, verification)
+            on_verified(errors)
 
-        partitions = tuple(questions)
+        partitions = tuple(verifications)
         if adds:
-            question = AddPartitions(transactional_id, producer, partitions, EPOCH_BUMP_VERSION)
-            self._add(question, answered, self._clock.monotonic_ms() + _RETRIES_MS)
+            request = AddPartitions(transactional_id, producer, partitions, EPOCH_BUMP_VERSION)
+            self._add(request, on_answer, self._clock.monotonic_ms() + _RETRIES_MS)
         else:
-            self._ask(VerifyPartitions(transactional_id, producer, partitions), answered)
+            self._request(VerifyPartitions(transactional_id, producer, partitions), on_answer)
 
-    def _add(self, question: AddPartitions, answered: Answered, until_ms: int) -> None:
+    def _add(self, request: AddPartitions, on_answer: OnAnswer, until_ms: int) -> None:
         """Add partitions. The request is repeated while the previous transaction is being
         completed: the producer begins the next one as soon as that is decided, and its own retry
         would take longer.
         """
 
         def added(result: PartitionsResult) -> None:
-            errors = {result.of(partition) for partition in question.partitions}
+            errors = {result.error_for(partition) for partition in request.partitions}
             is_late = self._clock.monotonic_ms() + _RETRY_MS > until_ms
             if ErrorCode.CONCURRENT_TRANSACTIONS in errors and not is_late:
-                again = partial(self._add, question, answered, until_ms)
-                self._call_later(_RETRY_MS / 1000, again)
+                retry = partial(self._add, request, on_answer, until_ms)
+                self._call_later(_RETRY_MS / 1000, retry)
             else:
-                answered(result)
+                on_answer(result)
 
-        self._ask(question, added)
+        self._request(request, added)
 
-    def _ask(self, question: Question, answered: Answered) -> None:
+    def _request(self, request: TxnRequest, on_answer: OnAnswer) -> None:
         image = self._metadata.image
         topic = image.topics.get(TRANSACTION_STATE_TOPIC)
         if topic is None:
-            answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            on_answer(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
             return
-        index = self._transactions.coordinator.partition_for(question.transactional_id)
+        index = self._transactions.coordinator.partition_for(request.transactional_id)
         known = topic.partitions.get(index)
         leader = -1 if known is None else known.leader
         if leader == self._broker_id:
             service = self._transactions
-            if isinstance(question, AddPartitions):
-                if any(image.partition(*each) is None for each in question.partitions):
+            if isinstance(request, AddPartitions):
+                if any(image.partition(*each) is None for each in request.partitions):
                     # This broker leads a partition that is not in the metadata yet. The partition
                     # would count as deleted, and get no marker.
-                    answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+                    on_answer(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
                     return
-                service.ask(service.coordinator.add_partitions, question, answered)
+                service.run_internal(service.coordinator.add_partitions, request, on_answer)
             else:
-                service.ask(service.coordinator.verify_partitions, question, answered)
+                service.run_internal(service.coordinator.verify_partitions, request, on_answer)
             return
         try:
-            self._nodes.of(leader).call(
-                _wire(question), _VERSION, lambda answer: answered(_result(answer))
+            self._nodes.client_for(leader).call(
+                _wire(request), _VERSION, lambda answer: on_answer(_result(answer))
             )
         except NodeUnavailable:
-            answered(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            on_answer(PartitionsResult(ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
     def close(self) -> None:
         """Drop the connections."""
@@ -202,20 +202,20 @@ class TransactionVerifier:
 def _to_producer(error: ErrorCode) -> ErrorCode:
     if error is ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    return ErrorCode.NOT_ENOUGH_REPLICAS if error in _COORDINATOR_AWAY else error
+    return ErrorCode.NOT_ENOUGH_REPLICAS if error in _COORDINATOR_UNAVAILABLE else error
 
 
-def _wire(question: Question) -> AddPartitionsToTxnRequest:
+def _wire(request: TxnRequest) -> AddPartitionsToTxnRequest:
     return AddPartitionsToTxnRequest(
         transactions=[
             AddPartitionsToTxnTransaction(
-                transactional_id=question.transactional_id,
-                producer_id=question.producer.producer_id,
-                producer_epoch=question.producer.producer_epoch,
-                verify_only=isinstance(question, VerifyPartitions),
+                transactional_id=request.transactional_id,
+                producer_id=request.producer.producer_id,
+                producer_epoch=request.producer.producer_epoch,
+                verify_only=isinstance(request, VerifyPartitions),
                 topics=[
                     AddPartitionsToTxnTopic(name=topic, partitions=partitions)
-                    for topic, partitions in by_topic(question.partitions).items()
+                    for topic, partitions in by_topic(request.partitions).items()
                 ],
             )
         ]

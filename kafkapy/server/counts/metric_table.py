@@ -25,34 +25,34 @@ class Metric(NamedTuple):
     meaning: str
 
 
-def _of_topics() -> Iterator[tuple[str, Metric]]:
+def _topic_metrics() -> Iterator[tuple[str, Metric]]:
     for name, meaning in (
         ("messagesin", "Records appended"),
         ("bytesin", "Bytes appended"),
         ("bytesout", "Bytes read by consumers"),
         ("totalproducerequests", "Partitions in produce requests"),
         ("totalfetchrequests", "Partitions in fetch requests of consumers"),
-        ("failedproducerequests", "Partitions in produce requests that were refused"),
-        ("failedfetchrequests", "Partitions in fetch requests that were refused"),
+        ("failedproducerequests", "Refused partitions in produce requests"),
+        ("failedfetchrequests", "Refused partitions in fetch requests"),
     ):
-        text = f"{meaning}; the empty topic is the sum of all"
+        text = f"{meaning}; the empty topic has the sum of all"
         yield f"kafka_server_brokertopicmetrics_{name}", Metric("counter", _TOPIC, text)
 
 
-def _of_client_metrics() -> Iterator[tuple[str, Metric]]:
+def _client_metrics() -> Iterator[tuple[str, Metric]]:
     prefix = "kafka_server_client_metrics"
-    yield f"{prefix}_instance_count", Metric("gauge", (), "Clients that push metrics, or may")
+    yield f"{prefix}_instance_count", Metric("gauge", (), "Clients that may push metrics")
     for name, meaning in (
-        ("unknown_subscription_request_count", "Pushes of subscriptions that have changed"),
-        ("throttle_count", "Requests of clients before their time"),
-        ("plugin_export_count", "Pushes taken"),
-        ("plugin_error_count", "Pushes that could not be read"),
-        ("dropped_points_count", "Points that were not kept: no room, or no such kind"),
+        ("unknown_subscription_request_count", "Pushes with an outdated subscription"),
+        ("throttle_count", "Requests of clients before the end of their push interval"),
+        ("plugin_export_count", "Accepted pushes"),
+        ("plugin_error_count", "Pushes with invalid data"),
+        ("dropped_points_count", "Dropped points: no space, or an unsupported kind"),
     ):
         yield f"{prefix}_{name}", Metric("counter", (), meaning)
 
 
-def _of_the_controller() -> Iterator[tuple[str, Metric]]:
+def _controller_metrics() -> Iterator[tuple[str, Metric]]:
     for name, meaning in (
         ("activecontrollercount", "1 on the broker that is the controller, 0 on others"),
         ("activebrokercount", "Live brokers, on the controller"),
@@ -72,39 +72,42 @@ def _of_the_controller() -> Iterator[tuple[str, Metric]]:
         yield f"kafka_controller_kafkacontroller_{name}", Metric("gauge", (), meaning)
     for event in CONTROLLER_EVENTS:
         name = f"kafka_controller_controllerstats_{event.lower()}rateandtimems"
-        meaning = f"Milliseconds of a {event} event; appears with the first one"
+        meaning = f"Milliseconds of each {event} event; absent before the first one"
         yield name, Metric("summary", (), meaning)
 
 
-def _of_groups() -> Iterator[tuple[str, Metric]]:
+def _group_metrics() -> Iterator[tuple[str, Metric]]:
     prefix = "kafka_coordinator_group_groupmetadatamanager"
-    yield f"{prefix}_numoffsets", Metric("gauge", (), "Committed offsets kept here")
+    yield (
+        f"{prefix}_numoffsets",
+        Metric("gauge", (), "Committed offsets stored here"),
+    )
     yield f"{prefix}_numgroups", Metric("gauge", (), "Groups coordinated here")
     for state in ("Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "Dead"):
         text = f"Groups coordinated here in state {state}"
         yield f"{prefix}_numgroups{state.lower()}", Metric("gauge", (), text)
 
 
-def _worst_and_mean(
+def _max_and_avg_metrics(
     prefix: str, text: str, labels: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, Metric]]:
     for name, word in (("max", "Longest"), ("avg", "Mean")):
-        meaning = f"{word} of the latest times {text}, in milliseconds"
+        meaning = f"{word} recent time {text}, in milliseconds"
         yield f"{prefix}_{name}", Metric("gauge", labels, meaning)
 
 
-def _of_quotas() -> Iterator[tuple[str, Metric]]:
+def _quota_metrics() -> Iterator[tuple[str, Metric]]:
     """Metrics of client quotas. The first item of a row is the bean's type. A client without a
     quota has no sample.
     """
     for bean, rate, meaning in (
-        ("produce", "byte_rate", "Bytes a second that the client produces"),
-        ("fetch", "byte_rate", "Bytes a second that the client fetches"),
-        ("request", "request_time", "Percent of a thread's time that the client's requests take"),
-        ("controllermutation", "mutation_rate", "Partitions a second that the client changes"),
+        ("produce", "byte_rate", "Bytes a second produced by the client"),
+        ("fetch", "byte_rate", "Bytes a second fetched by the client"),
+        ("request", "request_time", "Percent of a thread's time used by the client's requests"),
+        ("controllermutation", "mutation_rate", "Partitions a second changed by the client"),
     ):
         yield f"kafka_server_{bean}_{rate}", Metric("gauge", _CLIENT, meaning)
-        pause = f"Mean milliseconds for which the client is throttled, by its {bean} quota"
+        pause = f"Mean throttle time of the client by its {bean} quota, in milliseconds"
         yield f"kafka_server_{bean}_throttle_time", Metric("gauge", _CLIENT, pause)
 
 
@@ -125,7 +128,7 @@ CONTROLLER_EVENTS: Final = (
 """States of Kafka's controller whose times are measured."""
 
 METRICS: Final[dict[str, Metric]] = {
-    **dict(_of_topics()),
+    **dict(_topic_metrics()),
     "kafka_network_requestmetrics_requests": Metric("counter", ("request",), "Requests handled"),
     "kafka_network_requestmetrics_localtimems": Metric(
         "summary",
@@ -159,7 +162,7 @@ METRICS: Final[dict[str, Metric]] = {
         "counter", (), "Changes of ISRs that the controller or ZooKeeper refused"
     ),
     "kafka_server_replicafetchermanager_maxlag": Metric(
-        "gauge", ("clientid",), "Records by which the slowest partition followed here is behind"
+        "gauge", ("clientid",), "Lag of the slowest partition followed here, in records"
     ),
     "kafka_server_kafkaserver_brokerstate": Metric(
         "gauge", (), "1 starting, 2 recovering logs, 3 running, 6 controlled shutdown, 7 stopping"
@@ -175,7 +178,7 @@ METRICS: Final[dict[str, Metric]] = {
         "gauge", ("topic", "partition"), "Offset of the next record of a replica's log"
     ),
     "kafka_server_fetchsessioncache_numincrementalfetchsessions": Metric(
-        "gauge", (), "Fetch sessions that are kept"
+        "gauge", (), "Cached fetch sessions"
     ),
     "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached": Metric(
         "gauge", (), "Partitions of all fetch sessions"
@@ -183,7 +186,7 @@ METRICS: Final[dict[str, Metric]] = {
     "kafka_server_delayedoperationpurgatory_purgatorysize": Metric(
         "gauge", ("delayedoperation",), "Requests that wait for a condition or their timeout"
     ),
-    **dict(_of_the_controller()),
+    **dict(_controller_metrics()),
     "kafka_controller_controllereventmanager_eventqueuesize": Metric(
         "gauge", (), "Events that wait for the controller"
     ),
@@ -203,12 +206,12 @@ METRICS: Final[dict[str, Metric]] = {
         "counter", (), "Expired ZooKeeper sessions"
     ),
     "kafka_server_sessionexpirelistener_zookeeperauthfailures": Metric(
-        "counter", (), "Logins that ZooKeeper refused"
+        "counter", (), "Authentications refused by ZooKeeper"
     ),
     "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms": Metric(
-        "summary", (), "Milliseconds from a request to ZooKeeper to its answer"
+        "summary", (), "Milliseconds from a request to ZooKeeper to its response"
     ),
-    **dict(_of_groups()),
+    **dict(_group_metrics()),
     "kafka_server_groupcoordinatormetrics_consumer_group_count": Metric(
         "gauge", ("state",), "Groups of the consumer protocol coordinated here"
     ),
@@ -216,25 +219,25 @@ METRICS: Final[dict[str, Metric]] = {
         "gauge", ("state",), "Transactional ids coordinated here"
     ),
     "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize": (
-        Metric("gauge", (), "Decided transactions with a partition that has no leader")
+        Metric("gauge", (), "Decided transactions with a partition without a leader")
     ),
     "kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize": (
-        Metric("gauge", (), "Completed transactions that the log has not taken yet")
+        Metric("gauge", (), "Completed transactions that are not yet appended to the log")
     ),
     **dict(
-        _worst_and_mean(
+        _max_and_avg_metrics(
             "kafka_server_groupcoordinatormetrics_partition_load_time",
             "to load a partition of __consumer_offsets",
         )
     ),
     **dict(
-        _worst_and_mean(
+        _max_and_avg_metrics(
             "kafka_server_transactioncoordinatormetrics_partition_load_time",
             "to load a partition of __transaction_state",
         )
     ),
-    **dict(_of_quotas()),
-    **dict(_of_client_metrics()),
+    **dict(_quota_metrics()),
+    **dict(_client_metrics()),
     "kafka_server_controllermutation_tokens": Metric(
         "gauge", _CLIENT, "Partitions that the client may change at once"
     ),
@@ -248,7 +251,7 @@ METRICS: Final[dict[str, Metric]] = {
         "gauge", ("listener", "ip"), "Connections accepted a second, of a listener or an address"
     ),
     "kafka_server_socketservermetrics_connection_accept_throttle_time": Metric(
-        "gauge", _LISTENER, "Mean milliseconds for which the listener does not accept"
+        "gauge", _LISTENER, "Mean milliseconds for which the listener accepts no connections"
     ),
     "kafka_server_socketservermetrics_ip_connection_accept_throttle_time": Metric(
         "gauge", _LISTENER, "Mean milliseconds after which connections beyond a quota are closed"
@@ -257,27 +260,27 @@ METRICS: Final[dict[str, Metric]] = {
         "gauge", _LISTENER, "Open connections"
     ),
     "kafka_server_socketservermetrics_successful_authentication": Metric(
-        "counter", _LOGIN, "Logins"
+        "counter", _LOGIN, "Successful authentications"
     ),
     "kafka_server_socketservermetrics_failed_authentication": Metric(
-        "counter", _LOGIN, "Logins that were refused"
+        "counter", _LOGIN, "Failed authentications"
     ),
     "kafka_server_socketservermetrics_successful_reauthentication": Metric(
-        "counter", _LOGIN, "Sessions renewed"
+        "counter", _LOGIN, "Successful reauthentications"
     ),
     "kafka_server_socketservermetrics_failed_reauthentication": Metric(
-        "counter", _LOGIN, "Sessions whose renewal was refused"
+        "counter", _LOGIN, "Failed reauthentications"
     ),
     "kafka_server_socketservermetrics_expired_connections_killed_count": Metric(
-        "gauge", _LISTENER, "Connections closed because their sessions had ended"
+        "gauge", _LISTENER, "Connections closed because their session expired"
     ),
     "kafka_network_socketserver_expiredconnectionskilledcount": Metric(
-        "gauge", (), "Connections closed because their sessions had ended, of all listeners"
+        "gauge", (), "Connections closed because their session expired, of all listeners"
     ),
     **dict(
-        _worst_and_mean(
+        _max_and_avg_metrics(
             "kafka_server_socketservermetrics_reauthentication_latency",
-            "to renew a session",
+            "to reauthenticate",
             _LISTENER,
         )
     ),

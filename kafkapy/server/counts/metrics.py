@@ -48,30 +48,30 @@ class Metrics:
         self.topics: defaultdict[str, TopicCounters] = defaultdict(TopicCounters)
         self.broker_state = 0
 
-    def appended(self, topic: str, records: int, size_bytes: int) -> None:
+    def count_append(self, topic: str, records: int, size_bytes: int) -> None:
         counters = self.topics[topic]
         counters.produces += 1
         counters.messages_in += records
         counters.bytes_in += size_bytes
 
-    def keep_topics(self, hosted: Set[str]) -> None:
+    def keep_topics(self, hosted_topics: Set[str]) -> None:
         """Merge the counters of topics that are not hosted into those of the empty topic name. This
         bounds memory while topics are created and deleted.
         """
-        for topic in self.topics.keys() - hosted - {""}:
-            gone, rest = self.topics.pop(topic), self.topics[""]
+        for topic in self.topics.keys() - hosted_topics - {""}:
+            removed, others = self.topics.pop(topic), self.topics[""]
             for name in TopicCounters.__slots__:
-                setattr(rest, name, getattr(rest, name) + getattr(gone, name))
+                setattr(others, name, getattr(others, name) + getattr(removed, name))
 
-    def produce_failed(self, topic: str) -> None:
+    def count_failed_produce(self, topic: str) -> None:
         self._counters(topic).failed_produces += 1
 
-    def fetched(self, topic: str, size_bytes: int) -> None:
+    def count_fetch(self, topic: str, size_bytes: int) -> None:
         counters = self.topics[topic]
         counters.fetches += 1
         counters.bytes_out += size_bytes
 
-    def fetch_failed(self, topic: str) -> None:
+    def count_failed_fetch(self, topic: str) -> None:
         self._counters(topic).failed_fetches += 1
 
     def _counters(self, topic: str) -> TopicCounters:

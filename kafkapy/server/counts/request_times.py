@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-_RECENT: Final = 1024
+_RECENT_TIMES_MAX: Final = 1024
 
 
 class RequestTimes:
@@ -21,11 +21,11 @@ class RequestTimes:
     def add(self, seconds: float) -> None:
         self.count += 1
         self.total_s += seconds
-        if len(self.recent_s) < _RECENT:
+        if len(self.recent_s) < _RECENT_TIMES_MAX:
             self.recent_s.append(seconds)
         else:
             self.recent_s[self._next] = seconds
-            self._next = (self._next + 1) % _RECENT
+            self._next = (self._next + 1) % _RECENT_TIMES_MAX
 
     def average(self) -> float:
         """The mean of the latest times, in seconds; 0 before the first."""

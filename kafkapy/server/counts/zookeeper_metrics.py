@@ -10,7 +10,7 @@ CONNECTED: Final = "CONNECTED"
 STATES: Final = ("CONNECTING", CONNECTED, "EXPIRED", "AUTH_FAILED", "CLOSED")
 """The names of Kafka's `SessionState` metric, which are the values of `ConnectionState`."""
 
-_COUNTED: Final = {
+_METERS_BY_STATE: Final = {
     "CONNECTING": "zookeeperdisconnects",
     CONNECTED: "zookeepersyncconnects",
     "EXPIRED": "zookeeperexpires",
@@ -25,12 +25,12 @@ class ZooKeeperMetrics:
 
     def __init__(self) -> None:
         self.state: str | None = None
-        self.counts = dict.fromkeys(_COUNTED.values(), 0)
+        self.counts = dict.fromkeys(_METERS_BY_STATE.values(), 0)
         self.latency = RequestTimes()
 
-    def changed(self, state: str) -> None:
+    def set_state(self, state: str) -> None:
         """Set the new state of the session, one of `STATES`, and count it."""
         # A session that was not connected has lost no connection.
-        if state in _COUNTED and (state != "CONNECTING" or self.state == CONNECTED):
-            self.counts[_COUNTED[state]] += 1
+        if state in _METERS_BY_STATE and (state != "CONNECTING" or self.state == CONNECTED):
+            self.counts[_METERS_BY_STATE[state]] += 1
         self.state = state

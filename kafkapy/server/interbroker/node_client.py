@@ -21,8 +21,13 @@ from typing import Any, Final
 from kafkapy.protocol.client_connection import MakeFrame, ReadFrame
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.schema import Message
-from kafkapy.server.interbroker.node_link import NodeLink, NodeUnavailable, OnAnswer, VersionRanges
-from kafkapy.server.interbroker.sasl_link import SaslLink
+from kafkapy.server.interbroker.node_link import (
+    NodeConnection,
+    NodeUnavailable,
+    OnAnswer,
+    VersionRanges,
+)
+from kafkapy.server.interbroker.sasl_link import SaslNodeConnection
 from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
 __all__ = ["NodeClient", "NodeUnavailable", "OnAnswer", "VersionRanges"]
@@ -51,13 +56,13 @@ class NodeClient:
         self._security = security
         self._receive_buffer_bytes = receive_buffer_bytes
         self._timeout_s = request_timeout_ms / 1000
-        self._link: NodeLink | None = None
+        self._connection: NodeConnection | None = None
         self._closed = False
 
     @property
     def is_connected(self) -> bool:
         """Whether a connection is open. The broker may have closed it unnoticed."""
-        return self._link is not None and self._link.is_connected
+        return self._connection is not None and self._connection.is_connected
 
     async def request(
         self, message: Message, version: int, *, timeout_ms: int | None = None
@@ -73,7 +78,7 @@ class NodeClient:
             ApiError: UNSUPPORTED_VERSION, from the encoder.
         """
         limit_s = self._timeout_s if timeout_ms is None else timeout_ms / 1000
-        return await _answer(self._open_link(), message, version, limit_s)
+        return await _answer(self._open_connection(), message, version, limit_s)
 
     def call(self, message: Message, version: int, on_answer: OnAnswer) -> None:
         """Send, and call `on_answer` once, later: with the response, as `request` returns it, or
@@ -83,7 +88,7 @@ class NodeClient:
             NodeUnavailable: this client was closed.
             ApiError: UNSUPPORTED_VERSION, from the encoder.
         """
-        self._open_link().send(message, version, self._timeout_s, on_answer)
+        self._open_connection().send(message, version, self._timeout_s, on_answer)
 
     def call_frame(self, make: MakeFrame, read: ReadFrame, on_answer: OnAnswer) -> None:
         """`call` with a request that is encoded already, and a response that `read` decodes.
@@ -91,7 +96,7 @@ class NodeClient:
         Raises:
             NodeUnavailable: this client was closed.
         """
-        self._open_link().send_frame(make, read, self._timeout_s, on_answer)
+        self._open_connection().send_frame(make, read, self._timeout_s, on_answer)
 
     async def api_versions(self) -> VersionRanges:
         """The broker's (lowest, highest) version by API key, requested once per connection.
@@ -99,31 +104,31 @@ class NodeClient:
         Raises:
             NodeUnavailable: no response will come.
         """
-        link = self._open_link()
-        if link.api_versions is None:
+        connection = self._open_connection()
+        if connection.api_versions is None:
             request = ApiVersionsRequest()
-            answer = await _answer(link, request, _API_VERSIONS_VERSION, self._timeout_s)
-            link.api_versions = {
+            answer = await _answer(connection, request, _API_VERSIONS_VERSION, self._timeout_s)
+            connection.api_versions = {
                 row.api_key: (row.min_version, row.max_version) for row in answer.api_keys
             }
-        return link.api_versions
+        return connection.api_versions
 
     def disconnect(self, reason: str = "disconnected") -> None:
         """Drop the connection. The next request opens another."""
-        if self._link is not None:
-            self._link.end(reason)
+        if self._connection is not None:
+            self._connection.end(reason)
 
     def close(self) -> None:
         """Drop the connection for good. Pending and later requests fail."""
         self._closed = True
         self.disconnect("this client was closed")
 
-    def _open_link(self) -> NodeLink:
+    def _open_connection(self) -> NodeConnection:
         if self._closed:
             raise NodeUnavailable(f"{self.host}:{self.port}: this client was closed")
-        if self._link is None:
-            kind = NodeLink if self._security.begin_login is None else SaslLink
-            self._link = kind(
+        if self._connection is None:
+            kind = NodeConnection if self._security.begin_login is None else SaslNodeConnection
+            self._connection = kind(
                 self.host,
                 self.port,
                 self.client_id,
@@ -131,17 +136,19 @@ class NodeClient:
                 self._ended,
                 self._receive_buffer_bytes,
             )
-        return self._link
+        return self._connection
 
-    def _ended(self, link: NodeLink) -> None:
-        if self._link is link:
-            self._link = None
+    def _ended(self, connection: NodeConnection) -> None:
+        if self._connection is connection:
+            self._connection = None
 
 
-def _answer(link: NodeLink, message: Message, version: int, limit_s: float) -> asyncio.Future[Any]:
+def _answer(
+    connection: NodeConnection, message: Message, version: int, limit_s: float
+) -> asyncio.Future[Any]:
     """The future of the response."""
     answer = asyncio.get_running_loop().create_future()
-    link.send(message, version, limit_s, partial(_settle, answer))
+    connection.send(message, version, limit_s, partial(_settle, answer))
     return answer
 
 

@@ -28,7 +28,7 @@ class NodeClients:
         self._clients: dict[int, NodeClient] = {}
         self._closed = False
 
-    def of(self, broker_id: int) -> NodeClient:
+    def client_for(self, broker_id: int) -> NodeClient:
         """The client of a broker, at its current address in the metadata.
 
         Raises:
@@ -40,17 +40,17 @@ class NodeClients:
         address = self._address(broker_id)
         if address is None:
             raise NodeUnavailable(f"broker {broker_id} is not known")
-        known = self._clients.get(broker_id)
-        if known is not None and (known.host, known.port) == address:
-            return known
+        existing = self._clients.get(broker_id)
+        if existing is not None and (existing.host, existing.port) == address:
+            return existing
         client = self._clients[broker_id] = NodeClient(
             *address,
             self._client_id,
             request_timeout_ms=self._request_timeout_ms,
             security=self._security,
         )
-        if known is not None:
-            known.close()  # its pending requests fail, and their callbacks may call this method
+        if existing is not None:
+            existing.close()  # its pending requests fail, and their callbacks may call this method
         return client
 
     def keep_only(self, broker_id: int) -> None:

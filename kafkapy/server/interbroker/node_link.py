@@ -36,7 +36,7 @@ class _Sent(NamedTuple):
     limit_s: float
 
 
-class NodeLink(asyncio.BufferedProtocol):
+class NodeConnection(asyncio.BufferedProtocol):
     """One connection, from connect to close. Frames sent before it is open wait in order."""
 
     def __init__(
@@ -45,7 +45,7 @@ class NodeLink(asyncio.BufferedProtocol):
         port: int,
         client_id: str,
         security: NodeSecurity,
-        on_end: Callable[[NodeLink], None],
+        on_end: Callable[[NodeConnection], None],
         receive_buffer_bytes: int = -1,
     ) -> None:
         self.api_versions: VersionRanges | None = None
@@ -70,25 +70,25 @@ class NodeLink(asyncio.BufferedProtocol):
 
     def send(self, message: Message, version: int, limit_s: float, on_answer: OnAnswer) -> None:
         """Send now, or as soon as connected."""
-        self._put(self._wire.send(message, version)[1], limit_s, on_answer)
+        self._enqueue(self._wire.send(message, version)[1], limit_s, on_answer)
 
     def send_frame(
         self, make: MakeFrame, read: ReadFrame, limit_s: float, on_answer: OnAnswer
     ) -> None:
         """Send a request that is encoded already, and whose response `read` decodes."""
-        self._put(self._wire.send_frame(make, read), limit_s, on_answer)
+        self._enqueue(self._wire.send_frame(make, read), limit_s, on_answer)
 
-    def _put(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
+    def _enqueue(self, frame: bytes, limit_s: float, on_answer: OnAnswer) -> None:
         due_s = self._loop.time() + limit_s
         self._sent.append(_Sent(on_answer, due_s, limit_s))
         if self._timer is None or due_s < self._timer_due_s:
-            self._arm(due_s)
+            self._set_timer(due_s)
         if self._transport is None:
             self._unsent.append(frame)
         else:
             self._transport.write(frame)
 
-    def _arm(self, due_s: float) -> None:
+    def _set_timer(self, due_s: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_due_s = due_s
@@ -102,7 +102,7 @@ class NodeLink(asyncio.BufferedProtocol):
         if first.due_s <= self._timer_due_s:  # not the clock, which may be just before it
             self.end(f"no answer within {first.limit_s:g} s")
         else:
-            self._arm(first.due_s)
+            self._set_timer(first.due_s)
 
     def end(self, reason: str) -> None:
         """Close, and fail the pending requests."""

@@ -19,7 +19,7 @@ from kafkapy.server.interbroker.node_clients import NodeClients
 R = TypeVar("R")
 
 
-async def ask_own_controller(
+async def request_own_controller(
     submit: Callable[[Event], None], event_with: Callable[[Callable[[R], None]], Event]
 ) -> R:
     """Queue the event that `event_with` makes of a reply function, and wait for the reply or the
@@ -48,13 +48,13 @@ class NodeToController:
         Raises:
             NodeUnavailable: the controller or its address is unknown.
         """
-        self.follow()
+        self.close_others()
         controller_id = self._metadata.image.controller_id
         if controller_id < 0:
             raise NodeUnavailable("nobody is known to be the controller")
-        return self._nodes.of(controller_id)
+        return self._nodes.client_for(controller_id)
 
-    def follow(self) -> None:
+    def close_others(self) -> None:
         """Close the connection to a broker that is no longer the controller in the metadata. Its
         pending requests fail at once."""
         self._nodes.keep_only(self._metadata.image.controller_id)

@@ -23,7 +23,7 @@ logger = logging.getLogger("kafka.network.SocketServer")
 RETRY_S: Final = 0.1
 SPARE: Final = 32
 """The number of descriptors that are never used for sockets."""
-_NO_ROOM: Final = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
+_NO_RESOURCES: Final = (EMFILE, ENFILE, ENOBUFS, ENOMEM)
 
 
 def has_spare_descriptors() -> bool:
@@ -34,7 +34,7 @@ def has_spare_descriptors() -> bool:
     try:
         free = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        return error.errno not in _NO_ROOM
+        return error.errno not in _NO_RESOURCES
     os.close(free)
     return soft == resource.RLIM_INFINITY or free < soft - min(SPARE, soft // 4)
 
@@ -49,14 +49,14 @@ class AcceptLoop:
         name: str,
         bound: socket.socket,
         serve: Callable[[socket.socket], Awaitable[None]],
-        room: Callable[[], Awaitable[None]] | None = None,
+        wait_for_capacity: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._name = name
         self._bound = bound
         self._serve = serve
-        self._room = room
+        self._wait_for_capacity = wait_for_capacity
         self._task: asyncio.Task[None] | None = None
-        self._is_out = False
+        self._is_paused = False
 
     def start(self, backlog: int) -> None:
         """Start to accept connections."""
@@ -72,24 +72,24 @@ class AcceptLoop:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            if self._room is not None:
-                await self._room()
+            if self._wait_for_capacity is not None:
+                await self._wait_for_capacity()
             if not has_spare_descriptors():
                 await self._wait("too few descriptors are left")
                 continue
             try:
                 accepted, _ = await loop.sock_accept(self._bound)
             except OSError as error:
-                if error.errno in _NO_ROOM:
+                if error.errno in _NO_RESOURCES:
                     await self._wait(str(error))
                 continue  # at other errors, the client has disconnected
-            if self._is_out:
-                self._is_out = False
+            if self._is_paused:
+                self._is_paused = False
                 logger.info("Listener %s accepts connections again", self._name)
             await self._serve(accepted)
 
     async def _wait(self, reason: str) -> None:
-        if not self._is_out:
-            self._is_out = True
+        if not self._is_paused:
+            self._is_paused = True
             logger.error("Listener %s accepts no connections: %s", self._name, reason)
         await asyncio.sleep(RETRY_S)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.port_holder import taken_by
+from kafkapy.common.port_holder import port_holders
 from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.network.connection import Connection
@@ -52,11 +52,11 @@ def bind(listener: Listener) -> socket.socket:
     return bound
 
 
-def cannot_bind(what: str, port: int, error: OSError) -> ConfigError:
-    """The error for `what` with a port that cannot be bound. Names the process that uses the
+def bind_error(address: str, port: int, error: OSError) -> ConfigError:
+    """The error for `address` with a port that cannot be bound. Names the process that uses the
     port."""
-    holder = taken_by(port) if error.errno == errno.EADDRINUSE else ""
-    return ConfigError(f"{what} cannot be bound: {error.strerror or error}{holder}")
+    holder = port_holders(port) if error.errno == errno.EADDRINUSE else ""
+    return ConfigError(f"{address} cannot be bound: {error.strerror or error}{holder}")
 
 
 class Acceptor:
@@ -96,8 +96,8 @@ class Acceptor:
         try:
             bound = self._bind(listener)
         except OSError as error:
-            what = f"listeners={listener.name}://{listener.host}:{listener.port}"
-            raise cannot_bind(what, listener.port, error) from error
+            address = f"listeners={listener.name}://{listener.host}:{listener.port}"
+            raise bind_error(address, listener.port, error) from error
         # Accepted sockets inherit the options of the listening one.
         for option, key in _BUFFERS:
             size_bytes = self._config.get_int(key)
@@ -132,7 +132,7 @@ class Acceptor:
         new_tls = None
         if security is not None and security.tls is not None:
             self._tls = self._tls or TlsResources()
-            new_tls = partial(TlsTransport, self._tls, security.tls.accepting)
+            new_tls = partial(TlsTransport, self._tls, security.tls.accept_context)
         now_ms = self._clock.monotonic_ms
         server = ListenerAcceptor(name, bound, self._connections, new_connection, now_ms, new_tls)
         server.start(backlog)
@@ -151,8 +151,8 @@ class Acceptor:
             del self._sockets[name]
             self._connections.close_listener(name)
             logger.info("Listener %s is closed", name)
-        stay = {name: self._security[name] for name in self._security.keys() & names}
-        self._security = stay | dict(added)
+        kept = {name: self._security[name] for name in self._security.keys() & names}
+        self._security = kept | dict(added)
         for listener in config.listeners:
             if listener.name in self._sockets or self._dispatcher is None:
                 continue

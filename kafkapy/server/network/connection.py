@@ -45,23 +45,23 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_blocking",
         "_dispatcher",
-        "_given_bytes",
         "_lease",
-        "_mute",
+        "_mute_timer",
         "_muted_until_ms",
         "_now_ms",
         "_on_closed",
         "_parked",
+        "_peer_read_bytes",
+        "_peer_read_ms",
         "_queued_bytes",
         "_reading",
         "_sender",
         "_table",
-        "_taken_bytes",
-        "_taken_ms",
         "_transport",
         "_waiting",
         "_wire",
         "_writable",
+        "_written_bytes",
         "client_host",
         "client_software",
         "fast_path",
@@ -98,14 +98,14 @@ class Connection(asyncio.BufferedProtocol):
         self._blocking: Pending[Any] | None = None
         # A share of the broker's memory pool for requests, if it is bounded.
         self._lease = None if table.memory is None else Lease(table.memory, self._adjust_reading)
-        self._mute: asyncio.TimerHandle | None = None
+        self._mute_timer: asyncio.TimerHandle | None = None
         self._on_closed: Callable[[], None] | None = None
         self._muted_until_ms = 0
         self._waiting: deque[bytes] = deque()
         self._queued_bytes = 0
-        self._given_bytes = 0  # of responses, to the transport or its sender
-        self._taken_bytes = 0  # of those, read by the peer at the last check
-        self._taken_ms = self.last_active_ms  # when that changed
+        self._written_bytes = 0  # of responses, to the transport or its sender
+        self._peer_read_bytes = 0  # of those, read by the peer at the last check
+        self._peer_read_ms = self.last_active_ms  # when that changed
         self._writable = True
         self._reading = True
 
@@ -120,13 +120,13 @@ class Connection(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(WRITE_HIGH_WATER_BYTES)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._table.forget(self)
+        self._table.remove(self)
         for pending in self._parked:
             pending.abandon()
         self._parked.clear()
         self._waiting.clear()
-        if self._mute is not None:
-            self._mute.cancel()
+        if self._mute_timer is not None:
+            self._mute_timer.cancel()
         if self.fast_path is not None:
             self.fast_path.close()
             self.fast_path = None  # it refers to this connection
@@ -151,9 +151,9 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self.last_active_ms = self._now_ms()
         try:
-            self._take(self._wire.bytes_received(nbytes))
+            self._receive(self._wire.bytes_received(nbytes))
         except ProtocolViolation as violation:
-            self._violated(violation)
+            self._on_violation(violation)
 
     def eof_received(self) -> bool:
         return False
@@ -165,7 +165,7 @@ class Connection(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._writable = True
         if self._sender is not None:
-            self._sender.go_on()
+            self._sender.send_more()
         self._drain()
 
     # ours
@@ -178,7 +178,7 @@ class Connection(asyncio.BufferedProtocol):
         elif self._transport is not None:
             self._transport.close()
 
-    def close_quiet(self) -> None:
+    def close_idle_peer(self) -> None:
         """Close the connection of an idle peer at once, since its buffered output may never be
         read.
         """
@@ -187,23 +187,23 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self.close()
 
-    def quiet_ms(self, now_ms: int) -> int:
+    def idle_ms(self, now_ms: int) -> int:
         """The time for which the peer has been idle. While responses wait, the peer is idle if it
         reads none of their bytes, whatever it sends. Otherwise it is idle if it sends nothing and
         no response is due, or if it has hung up. Call this regularly: bytes read since the last
         call count as activity now, as in Kafka.
         """
         unsent = self._unsent_bytes()
-        taken = self._given_bytes - unsent
-        if taken != self._taken_bytes:
-            self._taken_bytes = taken
-            self._taken_ms = self.last_active_ms = now_ms
+        peer_read_bytes = self._written_bytes - unsent
+        if peer_read_bytes != self._peer_read_bytes:
+            self._peer_read_bytes = peer_read_bytes
+            self._peer_read_ms = self.last_active_ms = now_ms
         if unsent:
-            return now_ms - self._taken_ms
-        self._taken_ms = now_ms
-        return now_ms - self.last_active_ms if self.is_idle or self._has_left() else 0
+            return now_ms - self._peer_read_ms
+        self._peer_read_ms = now_ms
+        return now_ms - self.last_active_ms if self.is_idle or self._peer_has_closed() else 0
 
-    def _has_left(self) -> bool:
+    def _peer_has_closed(self) -> bool:
         """Whether the peer has hung up while it is not read, which the event loop does not see."""
         transport = self._transport
         if self._reading or transport is None or transport.is_closing():
@@ -229,25 +229,25 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def is_idle(self) -> bool:
         """Whether no response is due on this connection."""
-        return not self._parked and not self._waiting and self._mute is None and self._reading
+        return not self._parked and not self._waiting and self._mute_timer is None and self._reading
 
     def mute(self, pause_ms: int) -> None:
         """Stop handling requests for a time, because a quota is exceeded. Responses are still
         sent.
         """
         until_ms = self._now_ms() + pause_ms
-        if self._mute is not None:
+        if self._mute_timer is not None:
             if until_ms <= self._muted_until_ms:
                 return
-            self._mute.cancel()
+            self._mute_timer.cancel()
         self._muted_until_ms = until_ms
-        self._mute = asyncio.get_running_loop().call_later(pause_ms / 1000, self._unmute)
+        self._mute_timer = asyncio.get_running_loop().call_later(pause_ms / 1000, self._unmute)
 
     def _unmute(self) -> None:
-        self._mute = None
+        self._mute_timer = None
         self._drain()
 
-    def _take(self, frames: list[memoryview]) -> None:
+    def _receive(self, frames: list[memoryview]) -> None:
         waiting = self._waiting
         for frame in frames:
             if waiting or not self._may_handle():
@@ -262,7 +262,7 @@ class Connection(asyncio.BufferedProtocol):
     def _may_handle(self) -> bool:
         return (
             self._blocking is None
-            and self._mute is None
+            and self._mute_timer is None
             and self._writable
             and self._queued_bytes < QUEUED_BYTES_MAX
             and len(self._parked) < PARKED_REQUESTS_MAX
@@ -273,7 +273,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         fast_path = self.fast_path
         if fast_path is not None:
-            answer = self._dispatcher.repeat(self, fast_path, frame)
+            answer = self._dispatcher.dispatch_fast(self, fast_path, frame)
             if answer is not None:
                 slot = self._wire.take_slot()
                 if isinstance(answer, Pending):
@@ -316,7 +316,7 @@ class Connection(asyncio.BufferedProtocol):
                 self._park(slot, parts, encode)
                 return
             elif isinstance(parts, ProtocolViolation):
-                self._violated(parts)
+                self._on_violation(parts)
                 return
             elif parts is NO_RESPONSE:
                 self._wire.respond(slot, None)
@@ -353,7 +353,7 @@ class Connection(asyncio.BufferedProtocol):
         if parts:
             size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
             self._queued_bytes -= size
-            self._given_bytes += size
+            self._written_bytes += size
             if self._sender is not None:
                 self._sender.send(parts)
             elif self._transport is not None:
@@ -368,7 +368,7 @@ class Connection(asyncio.BufferedProtocol):
                 while waiting and self._may_handle():
                     self._handle(memoryview(waiting.popleft()))
             except ProtocolViolation as violation:
-                self._violated(violation)
+                self._on_violation(violation)
             self._flush()
         self._adjust_reading()
 
@@ -376,21 +376,21 @@ class Connection(asyncio.BufferedProtocol):
         """Read while no frame waits. A pause during each waiting fetch would cost system calls, and
         would hide that its client has closed the connection.
         """
-        wanted = not self._waiting
+        should_read = not self._waiting
         if self._lease is not None:
             queued_bytes = sum(map(len, self._waiting))
-            wanted &= self._lease.settle(self._wire.awaited_bytes, queued_bytes)
-        if wanted != self._reading:
+            should_read &= self._lease.settle(self._wire.awaited_bytes, queued_bytes)
+        if should_read != self._reading:
             transport = self._transport
             if transport is None or transport.is_closing():
                 return
-            self._reading = wanted
-            if wanted:
+            self._reading = should_read
+            if should_read:
                 transport.resume_reading()
             else:
                 transport.pause_reading()
 
-    def _violated(self, violation: ProtocolViolation) -> None:
+    def _on_violation(self, violation: ProtocolViolation) -> None:
         logger.warning("Closing connection to %s: %s", self.peer, violation)
         self._table.violations += 1
         self.abort()

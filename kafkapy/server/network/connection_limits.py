@@ -58,32 +58,32 @@ class ConnectionLimits:
         self.on_change: Callable[[], None] = lambda: None
         # Runs the look-ups of names. Until it is set, limits of names wait for the next `update`.
         self.spawn: Callable[[Coroutine[Any, Any, None]], None] | None = None
-        self._of_brokers = config.inter_broker_listener
+        self._inter_broker_listener = config.inter_broker_listener
         self._sockets_max = sockets_at_most(descriptors)
         self._per_host: Counter[str] = Counter()
         self._per_listener: Counter[str] = Counter()
         self._waiting: list[asyncio.Future[None]] = []
-        self.have((listener.name for listener in config.listeners), config.properties)
+        self.set_listeners((listener.name for listener in config.listeners), config.properties)
 
-    def have(self, listeners: Iterable[str], given: Mapping[str, str]) -> None:
+    def set_listeners(self, listeners: Iterable[str], configs: Mapping[str, str]) -> None:
         """Replace the set of listeners. Raises ConfigError as `update`."""
         self._names = tuple(listeners)
-        self.update(given)
+        self.update(configs)
 
-    def update(self, given: Mapping[str, str]) -> None:
+    def update(self, configs: Mapping[str, str]) -> None:
         """Apply the limits of the broker's configs.
 
         Raises:
             ConfigError: a value is not allowed; nothing has changed.
         """
-        most, per_ip = _value(given, _MAX), _value(given, _PER_IP)
-        overrides = parse_overrides(given.get(PER_IP_OVERRIDES, ""))
+        limit, per_ip = _value(configs, _MAX), _value(configs, _PER_IP)
+        overrides = parse_overrides(configs.get(PER_IP_OVERRIDES, ""))
         prefixed = {name: f"listener.name.{name.lower()}.{_MAX}" for name in self._names}
-        of_listeners = {
-            name: _value(given, _MAX, key) for name, key in prefixed.items() if key in given
+        max_by_listener = {
+            name: _value(configs, _MAX, key) for name, key in prefixed.items() if key in configs
         }
-        self._max, self._max_per_ip = most, per_ip
-        self._overrides, self._max_of_listeners = overrides, of_listeners
+        self._max, self._max_per_ip = limit, per_ip
+        self._overrides, self._max_by_listener = overrides, max_by_listener
         names = [host for host in overrides if numeric_address(host) is None]
         if names and self.spawn is not None:
             self.spawn(_look_up(names, overrides))
@@ -92,33 +92,33 @@ class ConnectionLimits:
 
     def is_protected(self, listener: str) -> bool:
         """Whether the listener is the inter-broker listener, and clients have others."""
-        return listener == self._of_brokers and len(self._names) > 1
+        return listener == self._inter_broker_listener and len(self._names) > 1
 
     @property
     def excess(self) -> int:
         """The number of client connections to close, because brokers connected at the limit."""
         return self.total - self._max
 
-    def has_room(self, listener: str) -> bool:
+    def has_capacity(self, listener: str) -> bool:
         """Whether a connection to a listener may be accepted now."""
-        if self._per_listener[listener] >= self._max_of_listeners.get(listener, INT_MAX):
+        if self._per_listener[listener] >= self._max_by_listener.get(listener, INT_MAX):
             return False
         if self.is_protected(listener):
             return self.total < self._sockets_max + BROKERS_RESERVE
         return self.total < min(self._max, self._sockets_max)
 
-    async def room(self, listener: str) -> None:
+    async def wait_for_capacity(self, listener: str) -> None:
         """Wait until a connection to a listener may be accepted."""
-        while not self.has_room(listener):
-            left = asyncio.get_running_loop().create_future()
-            self._waiting.append(left)
-            await left
+        while not self.has_capacity(listener):
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiter)
+            await waiter
 
     def enter(self, listener: str, host: str) -> str | None:
         """Count a connection, or return the limit of its address that it would exceed."""
-        most = self._overrides.get(host, self._max_per_ip)
-        if self._per_host[host] >= most:
-            return f"{host} already has max.connections.per.ip={most} connections"
+        limit = self._overrides.get(host, self._max_per_ip)
+        if self._per_host[host] >= limit:
+            return f"{host} already has max.connections.per.ip={limit} connections"
         self.count(listener, host)
         return None
 
@@ -139,9 +139,9 @@ class ConnectionLimits:
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
-        for left in waiting:
-            if not left.done():
-                left.set_result(None)
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
 
 
 async def _look_up(names: Iterable[str], overrides: dict[str, int]) -> None:
@@ -154,8 +154,8 @@ async def _look_up(names: Iterable[str], overrides: dict[str, int]) -> None:
             overrides.setdefault(address, overrides[name])
 
 
-def _value(given: Mapping[str, str], key: str, name: str = "") -> int:
-    text = given.get(name or key)
+def _value(configs: Mapping[str, str], key: str, name: str = "") -> int:
+    text = configs.get(name or key)
     value = BROKER_CONFIGS.keys[key].default if text is None else BROKER_CONFIGS.parse(key, text)
     assert isinstance(value, int), (key, value)
     return value

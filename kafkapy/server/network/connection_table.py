@@ -23,13 +23,13 @@ class OpenConnection(Protocol):
     client_host: str
     last_active_ms: int
 
-    def quiet_ms(self, now_ms: int) -> int:
+    def idle_ms(self, now_ms: int) -> int:
         """The time for which the peer has been idle."""
 
     def close(self) -> None:
         """Close after sending buffered bytes."""
 
-    def close_quiet(self) -> None:
+    def close_idle_peer(self) -> None:
         """Close because the peer was idle for too long."""
 
     def abort(self) -> None:
@@ -66,13 +66,13 @@ class ConnectionTable:
 
     # one that is accepted, in this order
 
-    async def room(self, listener: str) -> None:
+    async def wait_for_capacity(self, listener: str) -> None:
         """Wait until the limits allow a connection to a listener to be accepted."""
-        await self.limits.room(listener)
+        await self.limits.wait_for_capacity(listener)
 
     def pause_ms(self, listener: str, now_ms: int) -> int:
         """The time in ms until an accepted connection may be served."""
-        return 0 if self._creations is None else self._creations.connected(listener, now_ms)
+        return 0 if self._creations is None else self._creations.record_connection(listener, now_ms)
 
     def delay_ms(self, listener: str, host: str, now_ms: int) -> int:
         """The time in ms until a connection is closed because its address connects too often; 0 to
@@ -80,11 +80,11 @@ class ConnectionTable:
         """
         if self._rates is None:
             return 0
-        pause_ms = self._rates.connected(host, now_ms)
+        pause_ms = self._rates.record_connection(host, now_ms)
         if pause_ms:
             self.rejected += 1
             if self._creations is not None:
-                self._creations.address_paused(listener, pause_ms, now_ms)
+                self._creations.record_address_pause(listener, pause_ms, now_ms)
         return pause_ms
 
     def admit(self, listener: str, host: str) -> str | None:
@@ -100,11 +100,11 @@ class ConnectionTable:
         return None
 
     def opened(self, connection: OpenConnection) -> None:
-        """Add a connection, which counts until `forget`."""
+        """Add a connection, which counts until `remove`."""
         self.limits.count(connection.listener, connection.client_host)
         self._open[connection] = None
 
-    def forget(self, connection: OpenConnection) -> None:
+    def remove(self, connection: OpenConnection) -> None:
         """Remove a connection, which is closed."""
         if connection in self._open:
             del self._open[connection]
@@ -120,7 +120,7 @@ class ConnectionTable:
         clients = [each for each in self._open if not protected(each.listener)]
         clients.sort(key=lambda connection: connection.last_active_ms)
         for connection in clients[: self.limits.excess]:
-            self.forget(connection)
+            self.remove(connection)
             connection.abort()
 
     def count_by_listener(self) -> Counter[str]:
@@ -134,9 +134,9 @@ class ConnectionTable:
         if self._idle_max_ms < 0:
             return
         for connection in list(self._open):
-            if connection.quiet_ms(now_ms) > self._idle_max_ms:
+            if connection.idle_ms(now_ms) > self._idle_max_ms:
                 self.idle_closed += 1
-                connection.close_quiet()
+                connection.close_idle_peer()
 
     def close_listener(self, listener: str) -> None:
         """Close the connections of a removed listener."""

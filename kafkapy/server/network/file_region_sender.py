@@ -3,7 +3,7 @@
 asyncio's `loop.sendfile` makes one whole transfer, and uvloop has none. So the transport writes
 bytes, and file regions go to its socket only while the transport's buffer is empty. When the socket
 is full, a piece is read into the transport's buffer, so that the connection's owner gets
-`pause_writing`, and calls `go_on` from `resume_writing`. Over TLS the kernel cannot send files:
+`pause_writing`, and calls `send_more` from `resume_writing`. Over TLS the kernel cannot send files:
 pieces are read and written until the transport's buffer is full.
 
 A fetch costs the broker a third of what it costs with copies (docs/decisions/0023).
@@ -15,7 +15,7 @@ import logging
 from collections import deque
 from typing import Any, Final
 
-from kafkapy.storage.disk_errors import NO_DESCRIPTORS
+from kafkapy.storage.disk_errors import DESCRIPTOR_ERRNOS
 from kafkapy.storage.file_records import FileRegion
 
 logger = logging.getLogger("kafka.network.SocketServer")
@@ -45,7 +45,7 @@ def hold_regions(parts: list[Any]) -> None:
             try:
                 part.hold()
             except OSError as error:
-                if error.errno not in NO_DESCRIPTORS:
+                if error.errno not in DESCRIPTOR_ERRNOS:
                     raise
 
 
@@ -77,7 +77,7 @@ class FileRegionSender:
             self._transport.writelines(parts)
         else:
             self._unsent += parts
-            self.go_on()
+            self.send_more()
 
     def close(self) -> None:
         """Close the transport after everything is sent."""
@@ -85,7 +85,7 @@ class FileRegionSender:
         if not self._unsent:
             self._transport.close()
 
-    def go_on(self) -> None:
+    def send_more(self) -> None:
         """Send as much as the socket accepts."""
         unsent = self._unsent
         if not unsent:

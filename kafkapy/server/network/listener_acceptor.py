@@ -45,7 +45,7 @@ class _Handshake:
 
     def abort(self) -> None:
         if self.task is not None:
-            _cancel_begun(self.task)
+            _cancel_later(self.task)
 
 
 class ListenerAcceptor:
@@ -68,7 +68,9 @@ class ListenerAcceptor:
         self._new_connection = new_connection
         self._now_ms = now_ms
         self._new_tls = new_tls
-        self._accepts = AcceptLoop(listener, bound, self._serve, partial(table.room, listener))
+        self._accepts = AcceptLoop(
+            listener, bound, self._serve, partial(table.wait_for_capacity, listener)
+        )
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._delayed: dict[socket.socket, asyncio.TimerHandle] = {}
 
@@ -80,11 +82,11 @@ class ListenerAcceptor:
         """Stop accepting, and drop unfinished handshakes."""
         self._accepts.close()
         for task in list(self._tasks):
-            _cancel_begun(task)
+            _cancel_later(task)
         for timer in self._delayed.values():
             timer.cancel()
         for delayed in list(self._delayed):
-            self._end(delayed)
+            self._close_delayed(delayed)
 
     async def _serve(self, accepted: socket.socket) -> None:
         """Serve an accepted socket, unless a rate or a limit forbids it."""
@@ -101,7 +103,7 @@ class ListenerAcceptor:
         if pause_ms:  # as Kafka's acceptor: later clients wait in the backlog
             try:
                 await asyncio.sleep(pause_ms / 1000)
-                await table.room(listener)
+                await table.wait_for_capacity(listener)
             except asyncio.CancelledError:
                 accepted.close()
                 raise
@@ -112,12 +114,12 @@ class ListenerAcceptor:
         refusal = table.admit(listener, client_host)
         if refusal is not None:
             logger.warning("Rejected connection from %s:%s: %s", host, port, refusal)
-            _hang_up(accepted)
+            _close_gracefully(accepted)
         elif self._new_tls is None:
             await self._connect(accepted, client_host)
         else:
             handshake = _Handshake(client_host)
-            work = self._shake_hands(handshake, accepted, self._new_tls, f"{host}:{port}")
+            work = self._perform_handshake(handshake, accepted, self._new_tls, f"{host}:{port}")
             handshake.task = self._spawn(work)
             table.unauthenticated.begin(handshake)
 
@@ -126,14 +128,14 @@ class ListenerAcceptor:
         once.
         """
         if len(self._delayed) >= DELAYED_MAX:
-            _hang_up(accepted)
+            _close_gracefully(accepted)
             return
         call_later = asyncio.get_running_loop().call_later
-        self._delayed[accepted] = call_later(delay_ms / 1000, self._end, accepted)
+        self._delayed[accepted] = call_later(delay_ms / 1000, self._close_delayed, accepted)
 
-    def _end(self, delayed: socket.socket) -> None:
+    def _close_delayed(self, delayed: socket.socket) -> None:
         del self._delayed[delayed]
-        _hang_up(delayed)
+        _close_gracefully(delayed)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -152,8 +154,8 @@ class ListenerAcceptor:
         loop = asyncio.get_running_loop()
         try:
             if new_tls is None:
-                beginning = loop.connect_accepted_socket(self._new_connection, accepted)
-                await _begun(loop.create_task(beginning))
+                opening = loop.connect_accepted_socket(self._new_connection, accepted)
+                await _wait_until_opened(loop.create_task(opening))
             else:
                 new_protocol = partial(new_tls, self._new_connection)
                 _, tls = await loop.connect_accepted_socket(new_protocol, accepted)
@@ -166,7 +168,7 @@ class ListenerAcceptor:
         finally:
             self._table.limits.leave(self._listener, client_host)
 
-    async def _shake_hands(
+    async def _perform_handshake(
         self, handshake: _Handshake, accepted: socket.socket, new_tls: _NewTls, peer: str
     ) -> None:
         try:
@@ -181,31 +183,31 @@ class ListenerAcceptor:
             self._table.unauthenticated.end(handshake)
 
 
-async def _begun(beginning: asyncio.Task[Any]) -> None:
+async def _wait_until_opened(opening: asyncio.Task[Any]) -> None:
     """Wait until a connection has begun. If the wait is cancelled, the connection begins and is
     aborted. (uvloop does not call `connection_lost` if the beginning itself is cancelled.)
     """
     try:
-        await asyncio.shield(beginning)
+        await asyncio.shield(opening)
     except asyncio.CancelledError:
-        beginning.add_done_callback(_end_begun)
+        opening.add_done_callback(_abort_opened)
         raise
 
 
-def _end_begun(beginning: asyncio.Task[Any]) -> None:
-    if not beginning.cancelled() and beginning.exception() is None:
-        transport, _ = beginning.result()
+def _abort_opened(opening: asyncio.Task[Any]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        transport, _ = opening.result()
         transport.abort()
 
 
-def _cancel_begun(task: asyncio.Task[None]) -> None:
+def _cancel_later(task: asyncio.Task[None]) -> None:
     """Cancel a task in the next turn. A task that is cancelled before its first step never runs, so
     its connection would stay counted.
     """
     asyncio.get_running_loop().call_soon(task.cancel)
 
 
-def _hang_up(accepted: socket.socket) -> None:
+def _close_gracefully(accepted: socket.socket) -> None:
     """Close a socket, after reading what was received: otherwise the client would get a reset."""
     try:
         accepted.recv(_UNREAD_BYTES_MAX, socket.MSG_DONTWAIT)

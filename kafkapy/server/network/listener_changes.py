@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from kafkapy.common.errors import ConfigError
 from kafkapy.metadata.dynamic_broker_configs import (
     check_values_of_listeners,
-    fixed_of_listeners,
-    of_new_listeners,
+    keys_for_new_listeners,
+    restart_only_keys,
 )
 from kafkapy.server.config.broker_config_table import NO_EFFECT
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
@@ -42,11 +42,11 @@ class ListenerChanges:
         self._spawn = spawn
         self.listeners = listeners
 
-    def begin(self, configs: Mapping[str, str]) -> None:
+    def load_stored(self, configs: Mapping[str, str]) -> None:
         """Load the stores that stored configs name, before the broker listens."""
         for tls in self._tls.values():
             try:
-                stores = tls.renewed(configs, compared=False)
+                stores = tls.read_if_changed(configs, check=False)
             except ConfigError as error:
                 logger.error("%s; the stores of server.properties serve instead", error)
                 continue
@@ -61,22 +61,22 @@ class ListenerChanges:
         Raises:
             ConfigError: names the listener, the key or file, and what is wrong; nothing changed.
         """
-        plan = None if self.listeners is None else self.listeners.planned(after)
-        kept = self._names if plan is None else plan.kept
+        plan = None if self.listeners is None else self.listeners.plan(after)
+        kept_names = self._names if plan is None else plan.kept
         check_values_of_listeners(self._names, before, after, BROKER_CONFIGS)
-        fixed = fixed_of_listeners(kept, before, after)
-        late = [key for key in of_new_listeners(before, after) if key not in NO_EFFECT]
-        renewed = [
+        fixed = restart_only_keys(kept_names, before, after)
+        not_applied = [key for key in keys_for_new_listeners(before, after) if key not in NO_EFFECT]
+        changed_stores = [
             (tls, stores)
             for name, tls in self._tls.items()
-            if name in kept and (stores := tls.renewed(after)) is not None
+            if name in kept_names and (stores := tls.read_if_changed(after)) is not None
         ]
 
         def replace() -> None:
-            if late:
+            if not_applied:
                 logger.warning(
                     "Only listeners that are added have these before the broker restarts: %s",
-                    ", ".join(late),
+                    ", ".join(not_applied),
                 )
             for name, keys in fixed.items():
                 logger.warning(
@@ -84,17 +84,17 @@ class ListenerChanges:
                     name,
                     ", ".join(keys),
                 )
-            for tls, stores in renewed:
+            for tls, stores in changed_stores:
                 tls.replace(stores)
             if plan is not None:
-                self._become(plan)
+                self._apply_plan(plan)
 
         return replace
 
-    def _become(self, plan: ListenerPlan) -> None:
+    def _apply_plan(self, plan: ListenerPlan) -> None:
         self._names = plan.names
-        stay = {name: tls for name, tls in self._tls.items() if name in plan.kept}
-        new = {name: each.tls for name, each in plan.secured.items() if each.tls is not None}
-        self._tls = stay | new
+        kept_tls = {name: tls for name, tls in self._tls.items() if name in plan.kept}
+        new = {name: each.tls for name, each in plan.security.items() if each.tls is not None}
+        self._tls = kept_tls | new
         assert self._spawn is not None
         self._spawn(plan.change())

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.metadata.dynamic_broker_configs import LISTENER_SETS
+from kafkapy.metadata.dynamic_broker_configs import LISTENER_DEFINITIONS
 from kafkapy.server.config.kafka_config import KafkaConfig
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
 
-Secure = Callable[[KafkaConfig, "Listener"], "ListenerSecurity"]
+SecurityFactory = Callable[[KafkaConfig, "Listener"], "ListenerSecurity"]
 
 
 class ListenerPlan(NamedTuple):
@@ -31,7 +31,7 @@ class ListenerPlan(NamedTuple):
 
     names: tuple[str, ...]
     kept: frozenset[str]
-    secured: Mapping[str, ListenerSecurity]
+    security: Mapping[str, ListenerSecurity]
     change: Callable[[], Coroutine[Any, Any, None]]
 
 
@@ -44,32 +44,32 @@ class ListenerSet:
         self,
         config: KafkaConfig,
         acceptor: Acceptor,
-        secure: Secure,
-        have_ready: Callable[[], Awaitable[None]],
+        create_security: SecurityFactory,
+        prepare: Callable[[], Awaitable[None]],
     ) -> None:
         """`config` has the present listeners."""
         self._config = config
         self._acceptor = acceptor
-        self._secure = secure
-        self._have_ready = have_ready
-        self._changing = asyncio.Lock()
+        self._create_security = create_security
+        self._prepare = prepare
+        self._change_lock = asyncio.Lock()
         self.on_change: Callable[[KafkaConfig, tuple[Endpoint, ...]], Awaitable[None]] | None = None
 
-    def planned(self, given: Mapping[str, str]) -> ListenerPlan | None:
+    def plan(self, configs: Mapping[str, str]) -> ListenerPlan | None:
         """A plan for the listeners of these configs; None if nothing changes.
 
         Raises:
             ConfigError: the listeners are invalid, or cannot be changed while the broker runs.
         """
-        now = self._config.properties
-        if all(given.get(key) == now.get(key) for key in LISTENER_SETS):
+        current = self._config.properties
+        if all(configs.get(key) == current.get(key) for key in LISTENER_DEFINITIONS):
             return None
-        config = KafkaConfig(given)
-        was = {listener.name: listener for listener in self._config.listeners}
-        added = [listener for listener in config.listeners if listener.name not in was]
-        kept = [listener for listener in config.listeners if listener.name in was]
+        config = KafkaConfig(configs)
+        old = {listener.name: listener for listener in self._config.listeners}
+        added = [listener for listener in config.listeners if listener.name not in old]
+        kept = [listener for listener in config.listeners if listener.name in old]
         for listener in kept:
-            if listener.security_protocol != was[listener.name].security_protocol:
+            if listener.security_protocol != old[listener.name].security_protocol:
                 raise ConfigError(
                     f"listener.security.protocol.map: the protocol of listener {listener.name}"
                     " cannot change while it is served"
@@ -80,7 +80,7 @@ class ListenerSet:
                 " be taken away while the broker runs"
             )
         security = {
-            listener.name: self._secure(config, listener)
+            listener.name: self._create_security(config, listener)
             for listener in added
             if listener.security_protocol != "PLAINTEXT"
         }
@@ -94,8 +94,8 @@ class ListenerSet:
         return ListenerPlan(names, frozenset(x.name for x in kept), security, change)
 
     async def _change(self, config: KafkaConfig, security: Mapping[str, ListenerSecurity]) -> None:
-        async with self._changing:
-            await self._have_ready()
+        async with self._change_lock:
+            await self._prepare()
             self._acceptor.change(config, security)
             logger.info("Listeners: %s", ", ".join(each.name for each in config.listeners))
             if self.on_change is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkapy.server.security.scram_credentials import ScramCredentials
 
 
-class Listening(NamedTuple):
+class ListenerParts(NamedTuple):
     """The listeners of a broker, and the authentication for them and for other brokers."""
 
     acceptor: Acceptor
@@ -41,7 +41,7 @@ def set_up_listeners(
     spawn: Callable[[Coroutine[Any, Any, None]], None],
     clock: Clock,
     random: Random,
-) -> Listening:
+) -> ListenerParts:
     """Set up the listeners of `config` with their security. Nothing is bound yet.
 
     Raises:
@@ -50,13 +50,15 @@ def set_up_listeners(
     oauth = OAuth(clock, random)
     security = secured_listeners(config, credentials, random, oauth)
     tls = {name: secured.tls for name, secured in security.items() if secured.tls is not None}
-    between = tls.get(config.inter_broker_listener)
-    between_nodes = node_security(config, random, between, oauth)
+    inter_broker_tls = tls.get(config.inter_broker_listener)
+    inter_broker_security = node_security(config, random, inter_broker_tls, oauth)
     acceptor = Acceptor(config, connections, clock, security, bind)
-    secure = partial(listener_security, credentials=credentials, random=random, oauth=oauth)
+    create_security = partial(
+        listener_security, credentials=credentials, random=random, oauth=oauth
+    )
     names = [listener.name for listener in config.listeners]
-    listeners = ListenerSet(config, acceptor, secure, partial(oauth.go_on, spawn))
-    creations.have(names)
-    connections.limits.have(names, config.properties)
+    listeners = ListenerSet(config, acceptor, create_security, partial(oauth.start_added, spawn))
+    creations.set_listeners(names)
+    connections.limits.set_listeners(names, config.properties)
     changes = ListenerChanges(names, tls, listeners, spawn)
-    return Listening(acceptor, changes, oauth, between_nodes)
+    return ListenerParts(acceptor, changes, oauth, inter_broker_security)

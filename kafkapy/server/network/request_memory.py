@@ -18,7 +18,7 @@ class RequestMemory:
 
     def __init__(self, size_bytes: int) -> None:
         self.available_bytes = size_bytes
-        self._starved: dict[Lease, None] = {}  # in the order in which they began to wait
+        self._waiting: dict[Lease, None] = {}  # in the order in which they began to wait
 
     def take(self, size: int, lease: Lease) -> bool:
         """Take bytes if any are left; the last request may take more than that. Returns whether it
@@ -26,23 +26,23 @@ class RequestMemory:
         """
         if self.available_bytes > 0:
             self.available_bytes -= size
-            self._starved.pop(lease, None)
+            self._waiting.pop(lease, None)
             return True
-        self._starved.setdefault(lease)
+        self._waiting.setdefault(lease)
         return False
 
     def give_back(self, size: int) -> None:
         """Return bytes to the pool. A negative number takes bytes without a check."""
         self.available_bytes += size
         if size > 0:
-            for lease in list(self._starved):
+            for lease in list(self._waiting):
                 if self.available_bytes <= 0:
                     return
                 lease.try_again()
 
-    def forget(self, lease: Lease) -> None:
+    def remove(self, lease: Lease) -> None:
         """Remove a lease from the waiting ones."""
-        self._starved.pop(lease, None)
+        self._waiting.pop(lease, None)
 
 
 class Lease:
@@ -77,5 +77,5 @@ class Lease:
         """Return the share of a closed connection."""
         freed = self._awaited_bytes + self._queued_bytes
         self._awaited_bytes = self._queued_bytes = 0
-        self._memory.forget(self)
+        self._memory.remove(self)
         self._memory.give_back(freed)

@@ -118,7 +118,7 @@ class TlsTransport(asyncio.BufferedProtocol):
         if self._state is State.OPEN:
             self._read()
         elif self._state is State.HANDSHAKE:
-            self._step()
+            self._run_handshake_step()
 
     def eof_received(self) -> bool:
         return False
@@ -136,16 +136,16 @@ class TlsTransport(asyncio.BufferedProtocol):
 
     # the handshake, and received bytes
 
-    def _step(self) -> None:
+    def _run_handshake_step(self) -> None:
         try:
             step = self._loop.run_in_executor(self._resources.thread, self._tls.do_handshake)
         except RuntimeError:  # the broker stops, and its thread has ended
             self.abort()
             return
         self._socket.pause_reading()
-        step.add_done_callback(self._stepped)
+        step.add_done_callback(self._on_step_done)
 
-    def _stepped(self, step: asyncio.Future[None]) -> None:
+    def _on_step_done(self, step: asyncio.Future[None]) -> None:
         error = asyncio.CancelledError() if step.cancelled() else step.exception()
         if self._state is not State.HANDSHAKE:
             return
@@ -256,11 +256,11 @@ class TlsTransport(asyncio.BufferedProtocol):
         """
         self._is_reading = True
         if self._is_ended or self._incoming.pending or self._tls.pending():
-            self._loop.call_soon(self._read_on)
+            self._loop.call_soon(self._resume_delivery)
         else:
             self._socket.resume_reading()
 
-    def _read_on(self) -> None:
+    def _resume_delivery(self) -> None:
         self._read()
         if self._is_reading and self._state is State.OPEN and not self._socket.is_closing():
             self._socket.resume_reading()

@@ -72,8 +72,8 @@ class Unauthenticated:
                 self._max,
             )
         # Of addresses with equally many logins, the oldest: never a client that just connected.
-        most = max(self._by_host.values(), key=len)
-        login = next(iter(most))
+        largest = max(self._by_host.values(), key=len)
+        login = next(iter(largest))
         self._close(login, "too many others began")
 
     def _close(self, login: Login, reason: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.metadata.client_series import ClientSeries
-from kafkapy.metadata.otlp import LABEL_CHARS_MAX, Pushed, label_text, read_points
+from kafkapy.metadata.otlp import LABEL_CHARS_MAX, PushedPoints, label_text, read_points
 from kafkapy.record.codec import Codec
 from kafkapy.record.compression import decompress
 from kafkapy.server.counts.metric_table import counter, gauge
@@ -34,7 +34,7 @@ class ClientMetrics:
         self._pushes = 0
         self._failures = 0
 
-    def read(self, client: ClientInformation, codec: Codec, data: bytes) -> Pushed:
+    def read(self, client: ClientInformation, codec: Codec, data: bytes) -> PushedPoints:
         """Decompress and read a push; this may run in another thread.
 
         Raises:
@@ -51,7 +51,7 @@ class ClientMetrics:
             self._failures += 1
             raise ApiError(ErrorCode.INVALID_RECORD, str(error)) from None
 
-    def store(self, instance_id: Uuid, pushed: Pushed) -> None:
+    def store(self, instance_id: Uuid, pushed: PushedPoints) -> None:
         """Store the points of a push."""
         self.expire()
         self._pushes += 1
@@ -62,7 +62,7 @@ class ClientMetrics:
     def expire(self) -> None:
         """Remove the series of clients that have stopped pushing."""
         if self.telemetry.expire(self._clock.monotonic_ms()):
-            self._series.keep(self.telemetry.instances.keys())
+            self._series.retain_clients(self.telemetry.instances.keys())
 
     def collect(self) -> Iterator[Any]:
         """The broker's own metrics of clients and pushes."""

@@ -41,10 +41,10 @@ def worst_and_mean(
     """Gauges `prefix_max` and `prefix_avg` of the latest times in milliseconds; NaN without times,
     as in Kafka. `times`: (values of the labels, times)."""
     rows = list(times)
-    for name, of in (("max", RequestTimes.maximum), ("avg", RequestTimes.average)):
+    for name, statistic in (("max", RequestTimes.maximum), ("avg", RequestTimes.average)):
         family = gauge(f"{prefix}_{name}")
         for values, timer_ in rows:
-            family.add_metric(values, of(timer_) * 1000 if timer_.count else math.nan)
+            family.add_metric(values, statistic(timer_) * 1000 if timer_.count else math.nan)
         yield family
 
 
@@ -88,9 +88,11 @@ class ClusterMetrics:
             ("failedisrupdates", counts.failed_updates),
         ):
             yield counter(f"kafka_server_replicamanager_{name}", value)
-        led = [partition for partition in replicas.all_partitions() if partition.is_leader]
-        at_min = sum(len(p.isr) == p.effective_min_isr for p in led)
-        moving = sum(bool(p.adding_replicas or p.removing_replicas) for p in led)
+        leader_partitions = [
+            partition for partition in replicas.all_partitions() if partition.is_leader
+        ]
+        at_min = sum(len(p.isr) == p.effective_min_isr for p in leader_partitions)
+        moving = sum(bool(p.adding_replicas or p.removing_replicas) for p in leader_partitions)
         prefix = "kafka_server_replicamanager_"
         yield gauge(f"{prefix}atminisrpartitioncount", at_min)
         yield gauge(f"{prefix}reassigningpartitions", moving)
@@ -116,11 +118,11 @@ class ClusterMetrics:
 
 def controller_gauges(controller: Controller | None) -> dict[str, int]:
     """KafkaController's gauges by name, lower case (`KafkaController.newGauge`)."""
-    acts = controller is not None and controller.is_active
-    context = ControllerContext() if controller is None or not acts else controller.context
+    is_active = controller is not None and controller.is_active
+    context = ControllerContext() if controller is None or not is_active else controller.context
     deleting = context.is_queued_for_deletion
     return {
-        "activecontrollercount": int(acts),
+        "activecontrollercount": int(is_active),
         "activebrokercount": len(context.live_brokers),
         "globaltopiccount": len(context.topics),
         "globalpartitioncount": len(context.leadership),

@@ -49,7 +49,9 @@ class ListenerMetrics:
         total = killed.total()
         yield gauge("kafka_network_socketserver_expiredconnectionskilledcount", total)
         prefix = f"{_PREFIX}_reauthentication_latency"
-        times = [([listener], of) for listener, of in logins.renewal_times.items()]
+        times = [
+            ([listener], renewal_times) for listener, renewal_times in logins.renewal_times.items()
+        ]
         yield from worst_and_mean(prefix, times)
 
     def _gauge(self, name: str, values: Counter[str]) -> GaugeMetricFamily:

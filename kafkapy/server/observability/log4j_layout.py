@@ -21,7 +21,7 @@ _FILES: Final = {
     "state.change.logger": "state-change.log",
 }
 
-_OURS: Final = ("kafka", "kafkapy", "org.apache.zookeeper", "state.change.logger")
+_BROKER_LOGGERS: Final = ("kafka", "kafkapy", "org.apache.zookeeper", "state.change.logger")
 
 
 class Log4jFormatter(logging.Formatter):
@@ -55,7 +55,7 @@ def configure_logging(log_dir: str = "", level: int = logging.INFO) -> None:
             handler.setFormatter(formatter)
             logger.addHandler(handler)
     logging.getLogger().setLevel(logging.WARNING)
-    for name in _OURS:
+    for name in _BROKER_LOGGERS:
         logging.getLogger(name).setLevel(level)
 
 

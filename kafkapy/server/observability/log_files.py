@@ -25,7 +25,7 @@ class HourlyFileHandler(logging.FileHandler):
             OSError: the file cannot be opened.
         """
         self._hour = _hour(path.stat().st_mtime if path.exists() else time.time())
-        self._complained = False
+        self._has_reported_error = False
         super().__init__(path, encoding="utf-8")
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -42,8 +42,8 @@ class HourlyFileHandler(logging.FileHandler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        if not self._complained:
-            self._complained = True
+        if not self._has_reported_error:
+            self._has_reported_error = True
             sys.stderr.write(f"Cannot write {self.baseFilename}: {sys.exc_info()[1]}\n")
 
     def _roll(self, hour: str) -> None:

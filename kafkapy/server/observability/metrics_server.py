@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkapy.server.network.connection_table import ConnectionTable
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.replicas.replica_manager import ReplicaManager
-    from kafkapy.server.requests.turns import Turns
+    from kafkapy.server.requests.turns import SliceScheduler
 
 _TOPIC_COUNTERS: Final = (
     ("messagesin", "messages_in"),
@@ -85,8 +85,10 @@ class MetricsCollector:
         yield from ListenerMetrics(names, self._connections).collect()
 
     def _topics(self) -> Iterator[Any]:
-        here = {partition.topic_partition.topic for partition in self._replicas.all_partitions()}
-        self._metrics.keep_topics(here)
+        hosted_topics = {
+            partition.topic_partition.topic for partition in self._replicas.all_partitions()
+        }
+        self._metrics.keep_topics(hosted_topics)
         for name, attribute in _TOPIC_COUNTERS:
             family = counter(f"kafka_server_brokertopicmetrics_{name}")
             counts = {t: getattr(c, attribute) for t, c in self._metrics.topics.items()}
@@ -145,10 +147,10 @@ class MetricsCollector:
         }
         for partition in self._replicas.all_partitions():
             topic, index = partition.topic_partition
-            where = [topic, str(index)]
-            families["size"].add_metric(where, partition.log.size_bytes)
-            families["start"].add_metric(where, partition.log.log_start_offset)
-            families["end"].add_metric(where, partition.log.log_end_offset)
+            labels = [topic, str(index)]
+            families["size"].add_metric(labels, partition.log.size_bytes)
+            families["start"].add_metric(labels, partition.log.log_start_offset)
+            families["end"].add_metric(labels, partition.log.log_end_offset)
         yield from families.values()
 
 
@@ -160,11 +162,11 @@ class MetricsServer:
     """
 
     def __init__(
-        self, collector: MetricsCollector, client_metrics: ClientMetrics, turns: Turns
+        self, collector: MetricsCollector, client_metrics: ClientMetrics, slices: SliceScheduler
     ) -> None:
         self.collector = collector
         self._client_metrics = client_metrics
-        self._turns = turns
+        self._slices = slices
         self._registry = CollectorRegistry()
         self._registry.register(collector)
         self._bound: socket.socket | None = None
@@ -210,10 +212,10 @@ class MetricsServer:
     async def _page(self) -> bytes:
         """All metrics. Those of clients may be many, so they are written in slices."""
         parts = [generate_latest(self._registry)]
-        pace = self._turns.pace()
+        pace = self._slices.pace()
         for text in self._client_metrics.text():
             parts.append(text.encode())
-            await pace.spend(len(text) // _CHARS_PER_UNIT)
+            await pace.charge(len(text) // _CHARS_PER_UNIT)
         return b"".join(parts)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -264,7 +266,7 @@ def set_up_metrics(
     transactions: TransactionService,
     telemetry: ClientTelemetry,
     clock: Clock,
-    turns: Turns,
+    slices: SliceScheduler,
 ) -> BrokerMetrics:
     """Create the metrics of these parts, and their server."""
     client_metrics = ClientMetrics(telemetry, clock)
@@ -274,4 +276,4 @@ def set_up_metrics(
         client_metrics,
     )
     collector = MetricsCollector(metrics, replicas, sessions, quotas, connections, clock, others)
-    return BrokerMetrics(client_metrics, MetricsServer(collector, client_metrics, turns))
+    return BrokerMetrics(client_metrics, MetricsServer(collector, client_metrics, slices))

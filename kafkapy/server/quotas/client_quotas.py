@@ -43,11 +43,11 @@ def client_named(principal: str, client_id: str | None) -> Client:
 class Quota:
     """The quotas of one kind, and the usage of the clients that have one."""
 
-    def __init__(self, windows: Windows, at_most_ms: int | None = None) -> None:
-        """No pause is longer than `at_most_ms`."""
+    def __init__(self, windows: Windows, pause_max_ms: int | None = None) -> None:
+        """No pause is longer than `pause_max_ms`."""
         self.table = QuotaTable()
         self._ledger: Ledger[Tags] = Ledger(windows)
-        self._at_most_ms = at_most_ms
+        self._pause_max_ms = pause_max_ms
 
     def usage(self, client: Client, now_ms: int) -> Usage | None:
         """The usage of all clients that share a client's quota, if it has one."""
@@ -57,20 +57,20 @@ class Quota:
     def record(self, client: Client, value: float, now_ms: int) -> int:
         """Record that a client used `value`. Returns the ms for which it must pause."""
         usage = self.usage(client, now_ms)
-        return 0 if usage is None else usage.record(value, now_ms, self._at_most_ms)
+        return 0 if usage is None else usage.record(value, now_ms, self._pause_max_ms)
 
     def is_unused(self, client: Client, now_ms: int) -> bool:
         """Whether the clients that share a client's quota used nothing in the windows."""
         usage = self.usage(client, now_ms)
         return usage is None or not usage.rate.rate(now_ms)
 
-    def take_back(self, client: Client, value: float, now_ms: int) -> None:
+    def unrecord(self, client: Client, value: float, now_ms: int) -> None:
         """Take back a recorded use that did not happen."""
         usage = self.usage(client, now_ms)
         if usage is not None:
             usage.rate.record(-value, now_ms)
 
-    def paused(self, client: Client, pause_ms: int, now_ms: int) -> None:
+    def record_pause(self, client: Client, pause_ms: int, now_ms: int) -> None:
         """Record a pause of a client because of this quota."""
         usage = self.usage(client, now_ms)
         if usage is not None:
@@ -101,7 +101,7 @@ class Mutations:
         self._strict = strict
         self._clock = clock
         self._pause_ms = 0
-        self._told_ms = 0
+        self._pause_set_ms = 0
 
     def charge(self, partitions: int) -> None:
         """Charge the creation or deletion of a number of partitions.
@@ -121,13 +121,13 @@ class Mutations:
 
     def pause_ms(self) -> int:
         """The rest of the client's pause."""
-        return max(0, self._pause_ms - (self._clock.monotonic_ms() - self._told_ms))
+        return max(0, self._pause_ms - (self._clock.monotonic_ms() - self._pause_set_ms))
 
     def _is_exhausted(self, usage: Usage, now_ms: int) -> bool:
         """Whether the credit is used up. If so, notes the pause until there is credit again."""
         tokens = usage.bucket.tokens(usage.limit, now_ms)
         if tokens < 0 < usage.limit:
-            self._pause_ms, self._told_ms = rounded(-tokens / usage.limit * 1000), now_ms
+            self._pause_ms, self._pause_set_ms = rounded(-tokens / usage.limit * 1000), now_ms
         return tokens < 0
 
 
@@ -142,7 +142,7 @@ class ClientQuotas:
         self.by_kind: Final = {
             QuotaKind.PRODUCE: Quota(windows),
             QuotaKind.FETCH: Quota(windows),
-            QuotaKind.REQUEST: Quota(windows, at_most_ms=windows.size_ms),
+            QuotaKind.REQUEST: Quota(windows, pause_max_ms=windows.size_ms),
             QuotaKind.CONTROLLER_MUTATION: Quota(Windows(config, "controller.")),
         }
         self.connections = ConnectionRates(windows)
@@ -198,7 +198,7 @@ class ConnectionRates:
         else:
             self._limits[address] = rate
 
-    def connected(self, address: str, now_ms: int) -> int:
+    def record_connection(self, address: str, now_ms: int) -> int:
         """Record a connection of an address. Returns 0 if it is accepted, else the ms after which
         it must be closed."""
         limit = self._limits.get(address, self._default)

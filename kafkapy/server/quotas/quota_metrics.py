@@ -65,7 +65,7 @@ class QuotaMetrics:
             pauses.add_metric((name,), usage.pauses.average(now_ms))
         for address, usage in self._quotas.connections.items():
             accepted.add_metric(("", address), usage.rate.rate(now_ms))
-        of_ips = gauge(f"{_SOCKETS}_ip_connection_accept_throttle_time")
-        for name, stat in creations.pauses_of_addresses():
-            of_ips.add_metric((name,), stat.average(now_ms))
-        yield from (total, accepted, pauses, of_ips)
+        ip_pauses = gauge(f"{_SOCKETS}_ip_connection_accept_throttle_time")
+        for name, stat in creations.address_pauses():
+            ip_pauses.add_metric((name,), stat.average(now_ms))
+        yield from (total, accepted, pauses, ip_pauses)

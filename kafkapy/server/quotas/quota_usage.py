@@ -16,7 +16,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 
 K = TypeVar("K")
 
-QUIET_MS: Final = 3_600_000
+INACTIVE_MS: Final = 3_600_000
 USAGES_MAX: Final = 10_000
 """The limit of usages, because clients choose their client ids. Each takes 750 bytes, and 0.1 ms of
 each metrics scrape."""
@@ -25,15 +25,17 @@ PAUSE_MS_MAX: Final = 2**31 - 1
 _AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS = 30_000, 2
 
 
-def pause_of(rate: float, limit: float, span_ms: int, at_most_ms: int | None = None) -> int:
+def throttle_time_ms(
+    rate: float, limit: float, span_ms: int, pause_max_ms: int | None = None
+) -> int:
     """The ms until a rate over `span_ms` that exceeds its limit returns to it without further use.
     0 if the rate is within the limit, or if the time cannot be computed."""
     if rate <= limit:
         return 0
     if limit == 0:
-        return at_most_ms or 0
+        return pause_max_ms or 0
     pause_ms = rounded((rate - limit) / limit * span_ms)
-    return pause_ms if at_most_ms is None else min(pause_ms, at_most_ms)
+    return pause_ms if pause_max_ms is None else min(pause_ms, pause_max_ms)
 
 
 def rounded(pause_ms: float) -> int:
@@ -43,7 +45,7 @@ def rounded(pause_ms: float) -> int:
     return PAUSE_MS_MAX if pause_ms >= PAUSE_MS_MAX else math.floor(pause_ms + 0.5)
 
 
-def average_of_pauses() -> SampledStat:
+def pause_stat() -> SampledStat:
     """A record of pauses, for the metrics."""
     return SampledStat(_AVERAGE_WINDOW_MS, _AVERAGE_WINDOWS)
 
@@ -64,15 +66,15 @@ class Usage:
     def __init__(self, windows: Windows) -> None:
         self.rate = SampledStat(windows.size_ms, windows.num)
         self.bucket = TokenBucket(windows.size_ms, windows.num)
-        self.pauses = average_of_pauses()
+        self.pauses = pause_stat()
         self.limit = math.inf
         self.last_ms = 0
 
-    def record(self, value: float, now_ms: int, at_most_ms: int | None = None) -> int:
-        """Record that `value` was used. Returns the resulting pause in ms, at most `at_most_ms`."""
+    def record(self, value: float, now_ms: int, pause_max_ms: int | None = None) -> int:
+        """Record that `value` was used. Returns the pause in ms, at most `pause_max_ms`."""
         self.rate.record(value, now_ms)
         span_ms = self.rate.span_ms(now_ms)
-        return pause_of(self.rate.rate(now_ms), self.limit, span_ms, at_most_ms)
+        return throttle_time_ms(self.rate.rate(now_ms), self.limit, span_ms, pause_max_ms)
 
 
 class Ledger(Generic[K]):
@@ -101,10 +103,10 @@ class Ledger(Generic[K]):
 
     def _sweep(self, now_ms: int) -> None:
         """Drop inactive usages. The search takes place at most once an hour: there may be many."""
-        if now_ms - self._swept_ms >= QUIET_MS:
+        if now_ms - self._swept_ms >= INACTIVE_MS:
             self._swept_ms = now_ms
-            fresh_ms = now_ms - QUIET_MS
-            self._usages = {k: u for k, u in self._usages.items() if u.last_ms > fresh_ms}
+            oldest_kept_ms = now_ms - INACTIVE_MS
+            self._usages = {k: u for k, u in self._usages.items() if u.last_ms > oldest_kept_ms}
         if len(self._usages) >= USAGES_MAX:
             by_time = sorted(self._usages.items(), key=lambda row: row[1].last_ms)
             self._usages = dict(by_time[USAGES_MAX // 4 :])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams, FetchWait
-from kafkapy.replication.fetch_session import FetchPartition, FetchResult, unresolved
+from kafkapy.replication.fetch_session import FetchPartition, FetchResult, has_unknown_topic_id
 from kafkapy.replication.partition import CONSUMER, Partition
 from kafkapy.replication.replica_selector import (
     RACK_AWARE_SELECTOR,
@@ -19,7 +19,7 @@ from kafkapy.replication.replica_selector import (
     select_in_rack,
 )
 from kafkapy.server.network.file_region_sender import hold_regions
-from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
@@ -60,7 +60,7 @@ class FetchReader:
         keys: list[Hashable] = [wait.partition.topic_partition for wait in waits]
         if params.is_from_follower:
             keys.append(params.replica_id)  # a new leader answers them
-            if params.min_bytes <= 1 and not _changed(waits):
+            if params.min_bytes <= 1 and not _changed_partitions(waits):
                 # No byte is available, or it would have been read. (A consumer's offset may lie
                 # beyond the high watermark, which is answered at once.)
                 purgatory.watch(operation, keys)
@@ -74,17 +74,17 @@ class FetchReader:
     ) -> Work[list[FetchResult] | None]:
         """The rows of a plan with many partitions; None if `fetch` must wait for more bytes."""
         results: list[FetchResult] = []
-        is_due = params.max_wait_ms <= 0
-        taken = 0
-        for few in pieces(plan):
-            rows, waits = self._read(params, few, is_first=True, taken=taken)
-            taken += sum(row.size_bytes for row in rows)
-            is_due = is_due or waits is None
+        must_answer = params.max_wait_ms <= 0
+        bytes_read = 0
+        for chunk in chunks(plan):
+            rows, waits = self._read(params, chunk, is_first=True, bytes_read=bytes_read)
+            bytes_read += sum(row.size_bytes for row in rows)
+            must_answer = must_answer or waits is None
             results += rows
             # Other work before the next slice may close the files.
             hold_regions([row.records for row in rows])
-            yield ROW_UNITS * len(few)
-        if not is_due:
+            yield ROW_UNITS * len(chunk)
+        if not must_answer:
             return None
         self._count(params, results)
         return results
@@ -147,17 +147,22 @@ class FetchReader:
         )
 
     def _read(
-        self, params: FetchParams, plan: Sequence[FetchPartition], *, is_first: bool, taken: int = 0
+        self,
+        params: FetchParams,
+        plan: Sequence[FetchPartition],
+        *,
+        is_first: bool,
+        bytes_read: int = 0,
     ) -> tuple[list[FetchResult], list[FetchWait] | None]:
         """The rows in plan order, and the partitions to wait for; None if the answer must not wait.
 
-        Only the first read of a fetch notes its follower's position. `taken` is the number of bytes
-        of the rows that were read before.
+        Only the first read of a fetch notes its follower's position. `bytes_read` is the number of
+        bytes of the rows that were read before.
         """
         results: list[FetchResult] = []
         readable: list[Partition] = []
-        budget = params.max_bytes - taken if taken < params.max_bytes else 0
-        total = taken
+        budget = params.max_bytes - bytes_read if bytes_read < params.max_bytes else 0
+        total = bytes_read
         now_ms = self._clock.monotonic_ms()
         for wanted in plan:
             min_one = total == 0 and params.min_one_batch
@@ -178,7 +183,7 @@ class FetchReader:
             return results, None  # the rows so far; the client retries
         except LogDirFailure as failure:
             self._replicas.log_dir_failed(failure)
-            return self._read(params, plan, is_first=False, taken=taken)
+            return self._read(params, plan, is_first=False, bytes_read=bytes_read)
 
     def _read_one(
         self,
@@ -197,7 +202,9 @@ class FetchReader:
             if wanted.topic is None:
                 # Never resolved here: a resolved topic must be authorized.
                 code = ErrorCode.UNKNOWN_TOPIC_ID
-                raise ApiError(code if unresolved(wanted) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                raise ApiError(
+                    code if has_unknown_topic_id(wanted) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
             partition = replicas.get(wanted.topic, wanted.partition)
             if wanted.topic_id != partition.topic_id and not wanted.topic_id.is_zero:
                 raise ApiError(ErrorCode.INCONSISTENT_TOPIC_ID)
@@ -229,7 +236,7 @@ class FetchReader:
             return result, None
         if is_first and params.is_from_follower:
             epoch = params.replica_epoch
-            replicas.followed(partition, params.replica_id, high_watermark, epoch)
+            replicas.on_follower_fetch(partition, params.replica_id, high_watermark, epoch)
         return result, partition
 
     def _nearest(
@@ -272,7 +279,7 @@ class FetchReader:
         return result
 
 
-def _changed(waits: Sequence[FetchWait]) -> list[FetchWait]:
+def _changed_partitions(waits: Sequence[FetchWait]) -> list[FetchWait]:
     """The partitions that have new records since they were read, or are no longer served. The
     follower's position in a partition may commit a record, after which a coordinator appends
     another one. That append may detect a failed log directory."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.fetch_shape import AnsweredRow, FetchShape
+from kafkapy.protocol.fetch_shape import FetchShape, ResponseRow
 from kafkapy.protocol.headers import RequestHeader, decode_response
 from kafkapy.protocol.messages.fetch import (
     FetchPartition,
@@ -70,7 +70,7 @@ class FollowerCalls:
         """
         is_plain = len(fetch.rows) == 1 and fetch.session_epoch > 0 and not fetch.forgotten
         if is_plain and fetch.uses_topic_ids:
-            self._send_shortly(self._session_shape(fetch), fetch, on_answer)
+            self._send_with_shape(self._session_shape(fetch), fetch, on_answer)
         else:
             version = _VERSION if fetch.uses_topic_ids else _VERSION_WITH_NAMES
             self._client.call(self._request(fetch), version, on_answer)
@@ -83,7 +83,9 @@ class FollowerCalls:
             self._shape_epoch = epoch
         return shape
 
-    def _send_shortly(self, shape: FetchShape, fetch: FollowerFetch, on_answer: OnAnswer) -> None:
+    def _send_with_shape(
+        self, shape: FetchShape, fetch: FollowerFetch, on_answer: OnAnswer
+    ) -> None:
         [row] = fetch.rows
 
         def make(correlation_id: int) -> bytes:
@@ -130,19 +132,19 @@ class FollowerCalls:
         )
 
 
-def _read(shape: FetchShape, frame: memoryview) -> AnsweredRow | FetchResponse:
-    return shape.match_answer(frame) or decode_response(FetchResponse, _VERSION, frame)[1]
+def _read(shape: FetchShape, frame: memoryview) -> ResponseRow | FetchResponse:
+    return shape.match_response(frame) or decode_response(FetchResponse, _VERSION, frame)[1]
 
 
-def answer(fetch: FollowerFetch, outcome: AnsweredRow | FetchResponse) -> LeaderAnswer:
+def to_leader_answer(fetch: FollowerFetch, outcome: ResponseRow | FetchResponse) -> LeaderAnswer:
     """A leader's answer to a fetch."""
-    if isinstance(outcome, AnsweredRow):
+    if isinstance(outcome, ResponseRow):
         key = TopicPartition(_name(fetch, outcome.topic_id), outcome.partition)
         row = LeaderRow(
             key, 0, outcome.high_watermark, outcome.log_start_offset, None, outcome.records
         )
         return LeaderAnswer(0, fetch.session_id, [row])
-    names = {row.topic_id: key.topic for key, row in fetch.asked.items()}
+    names = {row.topic_id: key.topic for key, row in fetch.requested.items()}
     rows = []
     for topic in outcome.responses:
         name = names.get(topic.topic_id) if fetch.uses_topic_ids else topic.topic
@@ -157,7 +159,7 @@ def _name(fetch: FollowerFetch, topic_id: bytes) -> str:
     for row in fetch.rows:
         if row.topic_id == topic_id:
             return row.topic_partition.topic
-    return next((key.topic for key, row in fetch.asked.items() if row.topic_id == topic_id), "")
+    return next((key.topic for key, row in fetch.requested.items() if row.topic_id == topic_id), "")
 
 
 def _leader_row(topic_partition: TopicPartition, row: Any) -> LeaderRow:

@@ -13,7 +13,7 @@ class IsrCounts:
         self.expands = 0
         self.failed_updates = 0
 
-    def committed(self, before: int, after: int) -> None:
+    def record_change(self, before: int, after: int) -> None:
         """Count a change of an ISR from `before` to `after` members."""
         self.shrinks += after < before
         self.expands += after > before

@@ -26,13 +26,15 @@ class LogDirMoves:
     def step(self) -> bool:
         """Copy a piece of the next log. Returns whether more can be copied at once."""
         quota, now_ms = self._replicas.quotas.log_dirs, self._clock.monotonic_ms()
-        copies = self._replicas.log_manager.futures.logs
+        copies = self._replicas.log_manager.future_logs.logs
         if not copies or quota.is_exceeded(now_ms):
             return False
         topic_partition = next(iter(copies))
         copies[topic_partition] = copies.pop(topic_partition)
         try:
-            copied = self._replicas.log_manager.futures.copy(topic_partition, self._clock.time_ms())
+            copied = self._replicas.log_manager.future_logs.copy(
+                topic_partition, self._clock.time_ms()
+            )
             quota.record(copied, now_ms)
             return copied > 0 or self._replace(topic_partition)
         except LogDirFailure as failure:
@@ -44,12 +46,12 @@ class LogDirMoves:
 
     def _replace(self, topic_partition: TopicPartition) -> bool:
         """Replace the log with its copy, if the copy is complete."""
-        log = self._replicas.log_manager.futures.replace(topic_partition, self._clock.time_ms())
+        log = self._replicas.log_manager.future_logs.replace(topic_partition, self._clock.time_ms())
         if log is None:
             return False
         topic, index = topic_partition
         partition = self._replicas.partitions.get(topic, {}).get(index)
         if partition is not None:
             partition.log = log
-            self._replicas.checked(partition)
+            self._replicas.check_delayed_requests(partition)
         return True

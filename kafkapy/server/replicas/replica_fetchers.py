@@ -24,7 +24,7 @@ from kafkapy.replication.follower_fetcher import FollowerFetcher
 from kafkapy.replication.follower_session import FollowerFetch
 from kafkapy.replication.partition import Partition
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
-from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, answer
+from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, to_leader_answer
 from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
@@ -65,7 +65,7 @@ class ReplicaFetchers:
         self._endpoint = endpoint
         self._security = security
         self._fetchers: dict[tuple[int, int], _FetcherTask] = {}
-        self._home: dict[TopicPartition, tuple[int, int]] = {}
+        self._fetcher_keys: dict[TopicPartition, tuple[int, int]] = {}
         self._waiting: dict[TopicPartition, Partition] = {}
 
     def follow(self, partition: Partition) -> None:
@@ -98,13 +98,13 @@ class ReplicaFetchers:
                 self._security,
             )
             self._fetchers[key] = task
-        self._home[topic_partition] = key
+        self._fetcher_keys[topic_partition] = key
         task.follow(partition)
 
     def unfollow(self, topic_partition: TopicPartition) -> None:
         """Stop fetching a partition. A fetcher without partitions ends."""
         self._waiting.pop(topic_partition, None)
-        key = self._home.pop(topic_partition, None)
+        key = self._fetcher_keys.pop(topic_partition, None)
         if key is None:
             return
         task = self._fetchers[key]
@@ -134,7 +134,7 @@ class ReplicaFetchers:
         for task in self._fetchers.values():
             task.stop()
         self._fetchers.clear()
-        self._home.clear()
+        self._fetcher_keys.clear()
         self._waiting.clear()
 
     @property
@@ -178,7 +178,7 @@ class _FetcherTask:
             receive_buffer_bytes=get("replica.socket.receive.buffer.bytes"),
         )
         self._calls = FollowerCalls(config, self._client, replicas.broker_id, broker_epoch)
-        work = keep_running("A replica fetcher", self._run, logger, self._reset)
+        work = keep_running("A replica fetcher", self._run, logger, self._on_failure)
         self._task = asyncio.get_running_loop().create_task(work)
 
     def follow(self, partition: Partition) -> None:
@@ -189,28 +189,28 @@ class _FetcherTask:
         self._task.cancel()
         self._client.close()
 
-    def _reset(self) -> None:
+    def _on_failure(self) -> None:
         self.fetcher.on_unreachable(self._clock.monotonic_ms())
 
     async def _run(self) -> None:
         while True:
             if self.fetcher.out_of_range:
-                await self._ask_for_offsets()
+                await self._fetch_leader_offsets()
             self._pause = asyncio.get_running_loop().create_future()
             if self._fetch():
                 await self._pause
             else:
-                await self._rest()
+                await self._wait()
 
     def _fetch(self) -> bool:
         """Send the next fetch; False if there is nothing to fetch now."""
         fetch = self.fetcher.next_fetch(self._clock.monotonic_ms())
         if fetch is None:
             return False
-        self._calls.send(fetch, partial(self._answered, fetch))
+        self._calls.send(fetch, partial(self._on_response, fetch))
         return True
 
-    def _answered(self, fetch: FollowerFetch, outcome: Any) -> None:
+    def _on_response(self, fetch: FollowerFetch, outcome: Any) -> None:
         """Apply a response and send the next fetch. The task runs only if there is no next
         fetch.
         """
@@ -220,9 +220,9 @@ class _FetcherTask:
         try:
             if isinstance(outcome, NodeUnavailable):
                 logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, outcome)
-                self._reset()
+                self._on_failure()
             else:
-                self._take(fetch, answer(fetch, outcome))
+                self._process_response(fetch, to_leader_answer(fetch, outcome))
                 if pause.done():  # the response stopped this fetcher, for example by a disk failure
                     return
                 if not self.fetcher.out_of_range and self._fetch():
@@ -234,7 +234,7 @@ class _FetcherTask:
                 pause.set_exception(fault)  # the task logs it
             raise  # ends the connection
 
-    async def _rest(self) -> None:
+    async def _wait(self) -> None:
         """Wait until a partition is added, or a delayed one is due."""
         self._wake.clear()
         due_ms = self.fetcher.next_due_ms()
@@ -246,23 +246,28 @@ class _FetcherTask:
         except TimeoutError:
             return
 
-    def _take(self, fetch: FollowerFetch, answered: LeaderAnswer) -> None:
-        if len(answered.rows) > 1:
+    def _process_response(self, fetch: FollowerFetch, leader_answer: LeaderAnswer) -> None:
+        if len(leader_answer.rows) > 1:
             # After a failover each of thousands of partitions may begin a leader epoch.
-            with self._replicas.log_manager.together():
-                changed = self._apply(fetch, answered)
+            with self._replicas.log_manager.group_commit():
+                changed = self._apply(fetch, leader_answer)
         else:
-            changed = self._apply(fetch, answered)
+            changed = self._apply(fetch, leader_answer)
         for partition in changed:
-            self._replicas.checked(partition)
+            self._replicas.check_delayed_requests(partition)
 
-    def _apply(self, fetch: FollowerFetch, answered: LeaderAnswer) -> list[Partition]:
+    def _apply(self, fetch: FollowerFetch, leader_answer: LeaderAnswer) -> list[Partition]:
         now_ms, time_ms = self._clock.monotonic_ms(), self._clock.time_ms()
         return self.fetcher.on_response(
-            fetch, answered.error, answered.session_id, answered.rows, now_ms, time_ms
+            fetch,
+            leader_answer.error,
+            leader_answer.session_id,
+            leader_answer.rows,
+            now_ms,
+            time_ms,
         )
 
-    async def _ask_for_offsets(self) -> None:
+    async def _fetch_leader_offsets(self) -> None:
         for partition in self.fetcher.out_of_range:
             key = partition.topic_partition
             try:

@@ -30,7 +30,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.replication.awaited_followers import AwaitedFollowers
 from kafkapy.replication.isr import IsrChange
 from kafkapy.replication.partition import Partition
-from kafkapy.replication.refused_batches import RefusedBeforehand
+from kafkapy.replication.refused_batches import UnhostedRefusals
 from kafkapy.replication.replication_quota import ReplicationQuotas
 from kafkapy.server.replicas.isr_counts import IsrCounts
 from kafkapy.server.replicas.state_change_log import CommandLog
@@ -41,19 +41,19 @@ from kafkapy.storage.log_manager import LogManager
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
-    from kafkapy.record.long_preparation import PreparedAhead
+    from kafkapy.record.long_preparation import PreparationResult
 
 logger = logging.getLogger("kafka.server.ReplicaManager")
 
 Overrides = Mapping[str, str]
 # Rows of one request that are applied together, to share the waits for the disk. Other work on the
 # loop runs in between.
-_AT_A_TIME: Final = 200
+_ROWS_AT_ONCE: Final = 200
 _OFFLINE: Final = ErrorCode.KAFKA_STORAGE_ERROR
 _IS_OFFLINE: Final = "as the local replica for the partition is in an offline log directory"
 
 
-class _Repetition(ApiError):
+class _RepeatedRow(ApiError):
     """A row is refused because the controller has repeated it. This is not a fault."""
 
 
@@ -107,8 +107,8 @@ class ReplicaManager:
         self._metadata = metadata
         self._clock = clock
         self._lag_max_ms = lag_max_ms
-        self._lacks_files = False
-        self._refused = RefusedBeforehand()
+        self._lacked_descriptors = False
+        self._refused = UnhostedRefusals()
 
     def all_partitions(self) -> Iterator[Partition]:
         for by_index in self.partitions.values():
@@ -150,8 +150,8 @@ class ReplicaManager:
         acks: int,
         produce_version: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
-        briefly: bool = False,
-        ahead: PreparedAhead | None = None,
+        fast_only: bool = False,
+        ahead: PreparationResult | None = None,
         topic_id: Uuid | None = None,
     ) -> tuple[LogAppendInfo, Partition]:
         """Append to a partition that this broker leads, and check the requests that wait for it.
@@ -169,7 +169,7 @@ class ReplicaManager:
                 raise self.refuse(topic, index, records, refusal) from None
         if self._refused.by_partition:
             keys = ((topic, index), (partition.topic_id, index))
-            self._refused.give(keys, partition.refused, self._clock.monotonic_ms())
+            self._refused.move_to(keys, partition.refused_batches, self._clock.monotonic_ms())
         if topic_id not in (None, partition.topic_id) and not partition.topic_id.is_zero:
             raise ApiError(ErrorCode.UNKNOWN_TOPIC_ID)
         log = partition.log
@@ -178,12 +178,12 @@ class ReplicaManager:
             clock = self._clock
             info = partition.append_as_leader(
                 records, acks, clock.time_ms(), clock.monotonic_ms(), produce_version, origin,
-                briefly, ahead,
+                fast_only, ahead,
             )  # fmt: skip
         except LogDirFailure as failure:
             self.log_dir_failed(failure)
             raise ApiError(ErrorCode.KAFKA_STORAGE_ERROR, str(failure)) from failure
-        self._advanced(partition, log.high_watermark > high_watermark)
+        self._check_purgatories(partition, log.high_watermark > high_watermark)
         return info, partition
 
     def refuse(
@@ -192,7 +192,7 @@ class ReplicaManager:
         """Refuse a batch with `error`, for the caller to raise, and its producer's next ones."""
         return self._refused.refuse((topic, index), records, error, self._clock.monotonic_ms())
 
-    def _advanced(self, partition: Partition, committed: bool) -> None:
+    def _check_purgatories(self, partition: Partition, committed: bool) -> None:
         """Check waiting requests after records were appended or replicated. Produce requests are
         checked only if records were `committed`: checking all of them after each append would be
         quadratic.
@@ -204,28 +204,28 @@ class ReplicaManager:
         if self.delete_records_purgatory.size:
             self.delete_records_purgatory.check(partition.topic_partition)
 
-    def checked(self, partition: Partition) -> None:
+    def check_delayed_requests(self, partition: Partition) -> None:
         """Check all requests that wait for a partition: its end, high watermark or leader may have
         changed.
         """
-        self._advanced(partition, committed=True)
+        self._check_purgatories(partition, committed=True)
 
-    def recheck(self, partition: Partition) -> None:
+    def update_high_watermark(self, partition: Partition) -> None:
         """Update the high watermark after a change of a config that bounds it."""
         if partition.is_leader:
             partition.maybe_increment_high_watermark(self._clock.monotonic_ms())
-        self.checked(partition)
+        self.check_delayed_requests(partition)
 
     # in-sync replicas
 
-    def followed(
+    def on_follower_fetch(
         self, partition: Partition, broker_id: int, high_watermark: int, broker_epoch: int
     ) -> None:
         """Handle the fetch of a follower: the high watermark, `high_watermark` before, may have
         moved, and the follower may have caught up.
         """
         if partition.log.high_watermark > high_watermark:
-            self.checked(partition)
+            self.check_delayed_requests(partition)
         elif self.delete_records_purgatory.size:
             # Its log start offset may have moved. A fetch waits for no follower's position: with
             # thousands of partitions in a session, a check for each would be quadratic.
@@ -266,16 +266,16 @@ class ReplicaManager:
         if failure.log_dir not in self.log_manager.live_log_dirs:
             return
         logger.error("Stopping serving logs in dir %s: %s", failure.log_dir, failure)
-        gone = [p for p in self.all_partitions() if p.log.log_dir == failure.log_dir]
-        for partition in gone:
+        offline = [p for p in self.all_partitions() if p.log.log_dir == failure.log_dir]
+        for partition in offline:
             topic, index = partition.topic_partition
             self.offline.add(partition.topic_partition)
             del self.partitions[topic][index]
-        led = [partition for partition in gone if partition.take_out_of_service()]
+        former_leaders = [partition for partition in offline if partition.take_out_of_service()]
         logger.warning(
             "Broker %d stopped serving %d partitions in failed log directory %s",
             self.broker_id,
-            len(gone),
+            len(offline),
             failure.log_dir,
         )
         try:
@@ -285,21 +285,21 @@ class ReplicaManager:
         else:
             self.on_log_dir_failure()
         # Only now: the callbacks must find the directory gone.
-        for partition in gone:
+        for partition in offline:
             self.on_unfollow(partition.topic_partition)
-        for partition in led:
+        for partition in former_leaders:
             self.on_leadership(partition, False)
-        for partition in gone:
-            self.checked(partition)
+        for partition in offline:
+            self.check_delayed_requests(partition)
 
-    def ask_for_replicas(self) -> None:
+    def request_missing_replicas(self) -> None:
         """Notify the controller if replicas could not be hosted or led for lack of descriptors.
 
         The controller considers them offline, like those of a failed directory, until it sends
         LeaderAndIsr again. (Kafka's broker fails the directory, and recovers when it is restarted.)
         """
-        if self._lacks_files:
-            self._lacks_files = False
+        if self._lacked_descriptors:
+            self._lacked_descriptors = False
             self.on_log_dir_failure()
 
     def stop(self) -> None:
@@ -337,10 +337,10 @@ class ReplicaManager:
             return result
         started_ms = self._clock.monotonic_ms()
         changed = {True: 0, False: 0}
-        for start in range(0, len(command.partitions), _AT_A_TIME):
+        for start in range(0, len(command.partitions), _ROWS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
-            rows = command.partitions[start : start + _AT_A_TIME]
+            rows = command.partitions[start : start + _ROWS_AT_ONCE]
             for done in self._apply_together(rows, topic_overrides, log, result):
                 changed[done.partition.is_leader] += done.is_new_epoch
         log.stopped_fetchers(leaders=changed[True], followers=changed[False])
@@ -356,7 +356,7 @@ class ReplicaManager:
     ) -> list[_Applied]:
         """Apply some rows, make the result durable, then announce it."""
         applied: list[_Applied] = []
-        with self.log_manager.together():
+        with self.log_manager.group_commit():
             for row in rows:
                 overrides = topic_overrides.get(row.topic, {})
                 error = self._try_to_apply(row, overrides, log, applied)
@@ -367,17 +367,17 @@ class ReplicaManager:
             if row.topic_partition in self.offline:
                 result.partition_errors[row.topic_partition] = _OFFLINE
         served = [done for done in applied if done.partition.is_served]
-        self._call_followers(done.partition for done in served if done.is_new_epoch)
+        self._wake_followers(done.partition for done in served if done.is_new_epoch)
         return served
 
-    def _call_followers(self, began: Iterable[Partition]) -> None:
+    def _wake_followers(self, partitions: Iterable[Partition]) -> None:
         """Answer the waiting fetches of followers, so that they fetch partitions with a new
         leader."""
         now_ms = self._clock.monotonic_ms()
         followers: set[int] = set()
-        for partition in began:
+        for partition in partitions:
             if partition.is_leader:
-                followers.update(self.awaited_followers.began_to_lead(partition, now_ms))
+                followers.update(self.awaited_followers.await_followers(partition, now_ms))
         for follower in sorted(followers):
             self.fetch_purgatory.check(follower)
 
@@ -392,8 +392,8 @@ class ReplicaManager:
         try:
             done = self._apply(row, overrides)
         except ApiError as refusal:
-            self._lacks_files |= isinstance(refusal, StorageShortage)
-            level = logging.INFO if isinstance(refusal, _Repetition) else logging.WARNING
+            self._lacked_descriptors |= isinstance(refusal, StorageShortage)
+            level = logging.INFO if isinstance(refusal, _RepeatedRow) else logging.WARNING
             log.ignored(row.topic_partition, refusal.message, level)
             return refusal.code
         except LogDirFailure as failure:
@@ -417,7 +417,7 @@ class ReplicaManager:
                 return None
         self._check_leader_and_isr(row, partition)
         if partition is None:
-            partition = self._host(row, overrides)
+            partition = self._create_partition(row, overrides)
         before = (partition.leader_id, partition.leader_epoch)
         leads = row.state.leader == self.broker_id
         if leads:
@@ -437,7 +437,7 @@ class ReplicaManager:
         if done.is_new_epoch:
             starts = log.leader_starts if leads else log.follower_starts
             starts(partition, done.row, done.before)
-        self.checked(partition)
+        self.check_delayed_requests(partition)
         if done.is_new_epoch and partition.is_served:
             if leads:
                 self.on_unfollow(partition.topic_partition)
@@ -465,7 +465,7 @@ class ReplicaManager:
         local_epoch = partition.leader_epoch if partition is not None else NO_EPOCH
         its_epoch = f"since its associated leader epoch {row.state.leader_epoch}"
         if row.state.leader_epoch == local_epoch:
-            raise _Repetition(
+            raise _RepeatedRow(
                 ErrorCode.STALE_CONTROLLER_EPOCH, f"{its_epoch} matches the current leader epoch"
             )
         if row.state.leader_epoch < local_epoch:
@@ -479,7 +479,7 @@ class ReplicaManager:
                 f"as itself is not in assigned replica list {','.join(map(str, row.replicas))}",
             )
 
-    def _host(self, row: LeaderAndIsrPartition, overrides: Overrides) -> Partition:
+    def _create_partition(self, row: LeaderAndIsrPartition, overrides: Overrides) -> Partition:
         try:
             log = self.log_manager.get_or_create_log(
                 row.topic_partition,
@@ -521,10 +521,10 @@ class ReplicaManager:
             log.stale_controller(self.controller_epoch)
             result.error = ErrorCode.STALE_CONTROLLER_EPOCH
             return result
-        for start in range(0, len(command.partitions), _AT_A_TIME):
+        for start in range(0, len(command.partitions), _ROWS_AT_ONCE):
             if start:
                 await asyncio.sleep(0)
-            self._stop_together(command.partitions[start : start + _AT_A_TIME], log, result)
+            self._stop_together(command.partitions[start : start + _ROWS_AT_ONCE], log, result)
         return result
 
     def _stop_together(
@@ -533,7 +533,7 @@ class ReplicaManager:
         """Stop some replicas. Deletions are durable before the response: after it, the controller
         removes the topic, and a log that came back after a power failure would stay."""
         log_dirs: dict[TopicPartition, str] = {}
-        with self.log_manager.together():
+        with self.log_manager.group_commit():
             for row in rows:
                 topic_partition = TopicPartition(row.topic, row.partition)
                 held = self.log_manager.get_log(topic_partition)
@@ -583,7 +583,7 @@ class ReplicaManager:
             if partition.is_leader:
                 partition.is_leader = False
                 self.on_leadership(partition, False)
-            self.checked(partition)
+            self.check_delayed_requests(partition)
             if not partition.is_served:  # the answer of a request has detected a failed disk
                 raise ApiError(_OFFLINE, _IS_OFFLINE)
         if not row.delete:
@@ -593,7 +593,7 @@ class ReplicaManager:
             if not by_index:
                 del self.partitions[topic]
             partition.take_out_of_service()
-            self.checked(partition)
+            self.check_delayed_requests(partition)
             self.on_deleted(topic_partition)
         if self.log_manager.get_log(topic_partition) is not None:
             self.log_manager.delete_log(topic_partition)

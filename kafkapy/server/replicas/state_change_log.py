@@ -28,7 +28,7 @@ class CommandLog:
     Fixed: the broker, the command, the correlation id of its request.
     """
 
-    __slots__ = ("_command", "_correlation_id", "_epoch", "_prefix", "_what")
+    __slots__ = ("_command", "_correlation_id", "_epoch", "_prefix", "_request_name")
 
     def __init__(
         self,
@@ -40,14 +40,14 @@ class CommandLog:
         self._correlation_id = correlation_id
         self._epoch = command.controller_epoch
         self._prefix = f"[Broker id={broker_id}]"
-        self._what = type(command).__name__.removesuffix("Command")
+        self._request_name = type(command).__name__.removesuffix("Command")
 
     def handling(self) -> None:
         """Log that LeaderAndIsr or StopReplica is being handled."""
         _logger.info(
             "%s Handling %s request correlationId %d from controller %d for %d partitions",
             self._prefix,
-            self._what,
+            self._request_name,
             self._correlation_id,
             self._command.controller_id,
             len(self._command.partitions),
@@ -58,7 +58,7 @@ class CommandLog:
         _logger.info(
             "%s Finished %s request in %dms correlationId %d from controller %d for %d partitions",
             self._prefix,
-            self._what,
+            self._request_name,
             elapsed_ms,
             self._correlation_id,
             self._command.controller_id,
@@ -72,14 +72,14 @@ class CommandLog:
                 "%s Received update metadata request with correlation id %d from an old controller"
                 " %d with epoch %d. Latest known controller epoch is %d"
             )
-            words = (self._prefix, self._correlation_id, self._command.controller_id)
-            _logger.warning(text, *words, self._epoch, latest_epoch)
+            fields = (self._prefix, self._correlation_id, self._command.controller_id)
+            _logger.warning(text, *fields, self._epoch, latest_epoch)
             return
         _logger.warning(
             "%s Ignoring %s request from controller %d with correlation id %d since its controller"
             " epoch %d is old. Latest known controller epoch is %d",
             self._prefix,
-            self._what,
+            self._request_name,
             self._command.controller_id,
             self._correlation_id,
             self._epoch,
@@ -93,7 +93,7 @@ class CommandLog:
             "%s Ignoring %s request from controller %d with correlation id %d epoch %d for"
             " partition %s %s",
             self._prefix,
-            self._what,
+            self._request_name,
             self._command.controller_id,
             self._correlation_id,
             self._epoch,

@@ -23,13 +23,13 @@ class TimedPurgatory(Purgatory):
 
     def watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> None:
         super().watch(operation, keys)
-        self._arm(operation.deadline_ms)
+        self._set_timer(operation.deadline_ms)
 
-    def park_reusable(self, operation: DelayedOperation, deadline_ms: int) -> None:
-        super().park_reusable(operation, deadline_ms)
-        self._arm(deadline_ms)
+    def begin_wait(self, operation: DelayedOperation, deadline_ms: int) -> None:
+        super().begin_wait(operation, deadline_ms)
+        self._set_timer(deadline_ms)
 
-    def _arm(self, due_ms: int) -> None:
+    def _set_timer(self, due_ms: int) -> None:
         """Set the timer to `due_ms` or earlier. A timer that fires too early is set again."""
         if self._timer is not None:
             if self._due_ms <= due_ms:
@@ -44,7 +44,7 @@ class TimedPurgatory(Purgatory):
         self.expire(self._clock.monotonic_ms())
         due_ms = self.next_deadline_ms()
         if due_ms is not None:
-            self._arm(due_ms)
+            self._set_timer(due_ms)
 
     def complete_all(self) -> None:
         super().complete_all()

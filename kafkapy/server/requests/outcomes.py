@@ -4,8 +4,9 @@ A handler is a function of a context and a request. It returns the response, a `
 completed later, or `NO_RESPONSE` (a produce with acks=0). If its work grows with the rows of the
 request, the handler is a generator function (`Work`, see `turns`). The function that makes the
 response of a `Pending` may also be one. A handler that waits for ZooKeeper or the controller
-returns a coroutine (`Later`), which runs in the background (`handler_table.in_background`). The
-position of the response on the connection is fixed when the handler is called.
+returns a coroutine (`ResponseCoroutine`), which runs in the background
+(`handler_table.in_background`). The position of the response on the connection is fixed when the
+handler is called.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ N = TypeVar("N", bound="Message")
 
 _UNANSWERED: Any = None
 
-Later = Coroutine[Any, Any, R]
+ResponseCoroutine = Coroutine[Any, Any, R]
 """A coroutine that returns a response, or the work that creates it."""
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 """The principal of unauthenticated clients (`KafkaPrincipal.ANONYMOUS`)."""
 
 
-class Elsewhere(NamedTuple):
+class ThreadCall(NamedTuple):
     """A function for another thread. The work that yields it continues when the function has
     returned. With `may_drop`, the function is not called if its connection is closed before."""
 
@@ -41,7 +42,7 @@ class Elsewhere(NamedTuple):
     may_drop: bool
 
 
-Work = Generator[int | Elsewhere, Any, R]
+Work = Generator[int | ThreadCall, Any, R]
 """Yields costs in units, or a function for another thread, and is sent the finished future of that
 function. Returns its own result."""
 
@@ -81,7 +82,7 @@ class Pending(Generic[R_co]):
         if callback is not None:
             callback(response)
 
-    def follow(self, outcome: Handled[R_co] | ProtocolViolation) -> None:
+    def complete_with(self, outcome: OutcomeOrWork[R_co] | ProtocolViolation) -> None:
         """Adopt a handler's outcome: a response, or that of another `Pending`. If this one was
         abandoned meanwhile, the other is abandoned too.
         """
@@ -127,7 +128,7 @@ CLOSE_CONNECTION: Final = CloseConnection.CLOSE_CONNECTION
 Outcome = Union[R, Pending[R], NoResponse, CloseConnection]  # noqa: UP007
 """The outcomes of a handler whose responses are `R`."""
 
-Handled = Union[Outcome[R], Work[Outcome[R]]]  # noqa: UP007
+OutcomeOrWork = Union[Outcome[R], Work[Outcome[R]]]  # noqa: UP007
 """An outcome, or the work that returns one."""
 
 Completion = Union[  # noqa: UP007
@@ -142,10 +143,14 @@ def then(outcome: Outcome[M], change: Callable[[M], Outcome[N]]) -> Outcome[N]: 
 
 
 @overload
-def then(outcome: Handled[M], change: Callable[[M], Handled[N]]) -> Handled[N]: ...
+def then(
+    outcome: OutcomeOrWork[M], change: Callable[[M], OutcomeOrWork[N]]
+) -> OutcomeOrWork[N]: ...
 
 
-def then(outcome: Handled[Any], change: Callable[[Any], Handled[N]]) -> Handled[N]:
+def then(
+    outcome: OutcomeOrWork[Any], change: Callable[[Any], OutcomeOrWork[N]]
+) -> OutcomeOrWork[N]:
     """The outcome of a handler with `change` applied to its response, now or later. A `change` of
     many rows returns work, which runs in slices."""
     if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
@@ -159,12 +164,12 @@ def then(outcome: Handled[Any], change: Callable[[Any], Handled[N]]) -> Handled[
         if isinstance(response, ProtocolViolation):
             later.complete(response)
         else:
-            later.follow(then(response, change))
+            later.complete_with(then(response, change))
 
     outcome.when_complete(completed)
     return later.response if later.done else later
 
 
-def _then(work: Work[Outcome[M]], change: Callable[[M], Handled[N]]) -> Work[Outcome[N]]:
-    outcome: Handled[N] = then((yield from work), change)
+def _then(work: Work[Outcome[M]], change: Callable[[M], OutcomeOrWork[N]]) -> Work[Outcome[N]]:
+    outcome: OutcomeOrWork[N] = then((yield from work), change)
     return (yield from outcome) if isinstance(outcome, Generator) else outcome

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from kafkapy.server.counts.request_times import RequestTimes
     from kafkapy.server.requests.outcomes import (
         CloseConnection,
-        Elsewhere,
         NoResponse,
         Outcome,
         Pending,
+        ThreadCall,
     )
 
 Parts: TypeAlias = "list[Buffer]"
 """An encoded response. It begins with its size."""
 Reply: TypeAlias = "Parts | Pending[bytes | Parts | Message] | NoResponse | CloseConnection"
 """An encoded response. The response of a `Pending` may still have to be encoded."""
-Running: TypeAlias = "GeneratorType[int | Elsewhere, object, Outcome[Message]]"
+RunningWork: TypeAlias = "GeneratorType[int | ThreadCall, object, Outcome[Message]]"
 """Work (`outcomes.Work`) by its class, for `isinstance`."""
 Encodable: TypeAlias = (
-    "Message | Parts | NoResponse | CloseConnection | ProtocolViolation | Running"
+    "Message | Parts | NoResponse | CloseConnection | ProtocolViolation | RunningWork"
 )
 """The completion of a `Pending` for which a connection waits."""
 
@@ -82,7 +82,7 @@ class RequestHandler(Protocol):
             ProtocolViolation: it is no request; the connection closes.
         """
 
-    def repeat(
+    def dispatch_fast(
         self, connection: Caller, fast_path: FastPath, frame: memoryview
     ) -> bytes | Reply | None:
         """Handle a request on the connection's fast path. None if it cannot be used; then nothing

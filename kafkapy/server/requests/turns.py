@@ -22,7 +22,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 from kafkapy.common.errors import ProtocolViolation
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Elsewhere, Handled, Outcome, Pending
+from kafkapy.server.requests.outcomes import (
+    CLOSE_CONNECTION,
+    Outcome,
+    OutcomeOrWork,
+    Pending,
+    ThreadCall,
+)
 from kafkapy.server.requests.outcomes import Work as Work  # handlers import it from here
 
 if TYPE_CHECKING:
@@ -51,19 +57,19 @@ CHANGE_UNITS: Final = 200
 """The cost of one row that may write to ZooKeeper."""
 
 
-class Turns:
+class SliceScheduler:
     """The turns of one event loop. `units_max` is the highest cost of a slice so far, for tests and
     metrics."""
 
     def __init__(self) -> None:
         self._waiting: deque[_Job | asyncio.Future[None]] = deque()
-        self._elsewhere: dict[_Job, Elsewhere] = {}  # in the order of their arrival
-        self._is_busy = False  # the other thread
-        self._threads: ThreadPoolExecutor | None = None
+        self._thread_calls: dict[_Job, ThreadCall] = {}  # in the order of their arrival
+        self._is_thread_busy = False  # the other thread
+        self._executor: ThreadPoolExecutor | None = None
         self._is_scheduled = False
         self._is_closed = False
         self.units_max = 0
-        self.slices = 0
+        self.slice_count = 0
 
     def run(self, work: Work[Outcome[R]]) -> Outcome[R]:
         """The result of `work` if it needs one slice only; otherwise a `Pending` of it."""
@@ -71,9 +77,9 @@ class Turns:
         try:
             while units < SLICE_UNITS:
                 cost = next(work)
-                if isinstance(cost, Elsewhere):
+                if isinstance(cost, ThreadCall):
                     job = _Job(work)
-                    self._send_elsewhere(job, cost)
+                    self._queue_thread_call(job, cost)
                     return job.pending
                 units += cost
         except StopIteration as end:
@@ -97,7 +103,7 @@ class Turns:
         """A counter of units for a coroutine."""
         return Pace(self)
 
-    async def turn(self) -> None:
+    async def next_turn(self) -> None:
         """Wait for the next free turn."""
         turn = asyncio.get_running_loop().create_future()
         self._add(turn)
@@ -116,12 +122,12 @@ class Turns:
         job = waiting.popleft()
         try:
             if isinstance(job, _Job):
-                elsewhere = job.run_slice()
-                self.slices += 1
+                call = job.run_slice()
+                self.slice_count += 1
                 if job.units > self.units_max:
-                    self._note(job.units)
-                if elsewhere is not None:
-                    self._send_elsewhere(job, elsewhere)
+                    self._record_units(job.units)
+                if call is not None:
+                    self._queue_thread_call(job, call)
                 elif not job.is_finished:
                     waiting.appendleft(job)
             elif not job.done():
@@ -131,79 +137,79 @@ class Turns:
             if waiting:
                 asyncio.get_running_loop().call_soon(self._take_turn)
 
-    def _note(self, units: int) -> None:
+    def _record_units(self, units: int) -> None:
         self.units_max = units
         if units > STEP_UNITS_MAX:
             logger.warning("A step of a large request cost %d units", units)
 
-    def _send_elsewhere(self, job: _Job, elsewhere: Elsewhere) -> None:
-        self._elsewhere[job] = elsewhere
-        if elsewhere.may_drop:
+    def _queue_thread_call(self, job: _Job, call: ThreadCall) -> None:
+        self._thread_calls[job] = call
+        if call.may_drop:
             job.pending.on_abandon = lambda: self._drop(job)
-        self._begin_elsewhere()
+        self._start_thread_call()
 
     def _drop(self, job: _Job) -> None:
-        self._elsewhere.pop(job, None)
+        self._thread_calls.pop(job, None)
 
-    def _begin_elsewhere(self) -> None:
+    def _start_thread_call(self) -> None:
         """Start waiting work in the other thread. There is one: decompression takes memory."""
-        if self._is_busy or not self._elsewhere or self._is_closed:
+        if self._is_thread_busy or not self._thread_calls or self._is_closed:
             return
-        job = next(iter(self._elsewhere))
-        elsewhere = self._elsewhere.pop(job)
+        job = next(iter(self._thread_calls))
+        call = self._thread_calls.pop(job)
         job.pending.on_abandon = None
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(1, "large-requests")
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, "large-requests")
             sys.setswitchinterval(SWITCH_S)
 
         def done(future: asyncio.Future[Any]) -> None:
-            self._is_busy = False
+            self._is_thread_busy = False
             if not future.cancelled() and not self._is_closed:
-                job.done_elsewhere = future
+                job.thread_result = future
                 self._add(job)
-            self._begin_elsewhere()
+            self._start_thread_call()
 
-        self._is_busy = True
+        self._is_thread_busy = True
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(self._threads, elsewhere.function).add_done_callback(done)
+        loop.run_in_executor(self._executor, call.function).add_done_callback(done)
 
     def close(self) -> None:
         """Drop all waiting work. Does not wait for the other thread."""
         self._waiting.clear()
-        self._elsewhere.clear()
+        self._thread_calls.clear()
         self._is_closed = True
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 class _Job:
     """One request's work and the `Pending` of its result."""
 
-    __slots__ = ("_is_begun", "_work", "done_elsewhere", "is_finished", "pending", "units")
+    __slots__ = ("_has_started", "_work", "is_finished", "pending", "thread_result", "units")
 
     def __init__(self, work: Work[Any]) -> None:
         self._work = work
         self.pending: Pending[Any] = Pending(blocks=True)
         self.is_finished = False
-        self._is_begun = False
-        self.done_elsewhere: asyncio.Future[Any] | None = None
+        self._has_started = False
+        self.thread_result: asyncio.Future[Any] | None = None
         self.units = 0  # of the last slice
 
     def drop(self) -> None:
         """Close the work if it has not begun."""
-        if not self._is_begun:
+        if not self._has_started:
             self._work.close()
 
-    def run_slice(self) -> Elsewhere | None:
-        """Continue the work for one slice, or until it yields an `Elsewhere`, which is returned."""
+    def run_slice(self) -> ThreadCall | None:
+        """Continue the work for one slice, or until it yields a `ThreadCall`, which is returned."""
         self.units = 0
-        self._is_begun = True
+        self._has_started = True
         work = self._work
-        done, self.done_elsewhere = self.done_elsewhere, None
+        done, self.thread_result = self.thread_result, None
         started = time.perf_counter()
         try:
             cost = next(work) if done is None else work.send(done)
-            while not isinstance(cost, Elsewhere):
+            while not isinstance(cost, ThreadCall):
                 self.units += cost
                 if self.units >= SLICE_UNITS:
                     return None
@@ -211,7 +217,7 @@ class _Job:
         except StopIteration as end:
             self.is_finished = True
             self.pending.seconds += time.perf_counter() - started
-            self.pending.follow(end.value)
+            self.pending.complete_with(end.value)
             return None
         except BaseException:
             self.is_finished = True
@@ -223,7 +229,7 @@ class _Job:
         return cost
 
 
-def pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
+def chunks(rows: Sequence[R]) -> Iterator[Sequence[R]]:
     """The rows in pieces of at most `ROWS_AT_ONCE`, for code that handles a list at once."""
     for start in range(0, len(rows), ROWS_AT_ONCE):
         yield rows[start : start + ROWS_AT_ONCE]
@@ -232,24 +238,24 @@ def pieces(rows: Sequence[R]) -> Iterator[Sequence[R]]:
 class Pace:
     """A coroutine's count of units since its last turn."""
 
-    __slots__ = ("_turns", "_units")
+    __slots__ = ("_slices", "_units")
 
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
+    def __init__(self, slices: SliceScheduler) -> None:
+        self._slices = slices
         self._units = 0
 
-    async def spend(self, units: int) -> None:
+    async def charge(self, units: int) -> None:
         """Count the units of the last step. Waits for the next turn when a slice is used up."""
         self._units += units
         if self._units >= SLICE_UNITS:
             self._units = 0
-            await self._turns.turn()
+            await self._slices.next_turn()
 
 
-def elsewhere(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
+def run_in_thread(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
     """The result of `function`, which another thread calls. It must not use objects that the event
-    loop uses. `may_drop` as for `Turns.queue`."""
-    done: asyncio.Future[R] = yield Elsewhere(function, may_drop)
+    loop uses. `may_drop` as for `SliceScheduler.queue`."""
+    done: asyncio.Future[R] = yield ThreadCall(function, may_drop)
     try:
         return done.result()
     finally:
@@ -258,32 +264,32 @@ def elsewhere(function: Callable[[], R], may_drop: bool = False) -> Work[R]:
         del done
 
 
-async def finish(work: Work[R], pace: Pace) -> R:
-    """The result of `work`, for a coroutine. The work must not yield an `Elsewhere`."""
+async def run_paced(work: Work[R], pace: Pace) -> R:
+    """The result of `work`, for a coroutine. The work must not yield a `ThreadCall`."""
     try:
         while True:
             cost = next(work)
             assert isinstance(cost, int)
-            await pace.spend(cost)
+            await pace.charge(cost)
     except StopIteration as end:
         result: R = end.value
         return result
 
 
-def worked(outcome: Handled[R]) -> Work[Outcome[R]]:
+def as_work(outcome: OutcomeOrWork[R]) -> Work[Outcome[R]]:
     """The outcome of a handler, whether it is a generator function or not."""
     return (yield from outcome) if isinstance(outcome, Generator) else outcome
 
 
 @overload
-def finished(outcome: M | Work[M]) -> M: ...
+def run_now(outcome: M | Work[M]) -> M: ...
 
 
 @overload
-def finished(outcome: Work[R]) -> R: ...
+def run_now(outcome: Work[R]) -> R: ...
 
 
-def finished(outcome: object) -> object:
+def run_now(outcome: object) -> object:
     """The outcome of a handler, with all its work done at once. For callers that are not
     clients."""
     if not isinstance(outcome, Generator):
@@ -291,7 +297,7 @@ def finished(outcome: object) -> object:
     try:
         cost = next(outcome)
         while True:
-            if isinstance(cost, Elsewhere):
+            if isinstance(cost, ThreadCall):
                 done: Future[Any] = Future()
                 done.set_result(cost.function())
                 cost = outcome.send(done)

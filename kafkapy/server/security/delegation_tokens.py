@@ -57,7 +57,7 @@ class DelegationTokens:
         """The HMAC of a token."""
         return token_hmac(token_id, self._secret)
 
-    def of(self, mechanism: str) -> TokenOf:
+    def lookup_for(self, mechanism: str) -> TokenOf:
         """The look-up of tokens for logins with a mechanism."""
         return partial(self._find, mechanism)
 
@@ -78,7 +78,7 @@ class DelegationTokens:
             # Passwords are HMACs and all differ, so the salt need not be random.
             salt = hashlib.sha256(token_id.encode()).digest()
             password = to_base64(self.hmac(token_id))
-            salted = scram.salted(password, salt, ITERATIONS_MIN)
+            salted = scram.salted_password(password, salt, ITERATIONS_MIN)
             known = ScramCredential.of(scram, salt, salted, ITERATIONS_MIN)
             self._credentials[mechanism, token_id] = known
         return known

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkapy.security.sasl.server import SaslServer
 
 
-def accepting(properties: PrefixedProperties) -> Callable[[], SaslServer]:
+def server_factory(properties: PrefixedProperties) -> Callable[[], SaslServer]:
     """A factory of logins at a listener, from its properties for GSSAPI.
 
     Raises:

@@ -60,7 +60,7 @@ class ListenerSecurity(NamedTuple):
 def mechanism_properties(config: KafkaConfig, listener: str, mechanism: str) -> PrefixedProperties:
     """The properties of one mechanism of a listener, of server.properties and the JAAS file."""
     prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
-    properties = of_listener(config.properties, listener).within(prefix)
+    properties = of_listener(config.properties, listener).with_prefixes(prefix)
     if config.jaas is None:
         return properties
     found = config.jaas.at_listener(properties, listener, mechanism)
@@ -136,15 +136,15 @@ def _sasl(
     key = properties.key("sasl.enabled.mechanisms")
     enabled = [name.upper() for name in properties.items("sasl.enabled.mechanisms", "GSSAPI")]
     served = [name for name in enabled if name in KNOWN_MECHANISMS]
-    told = (
+    message = (
         f"{key}={','.join(enabled)}: served are {', '.join(KNOWN_MECHANISMS)}"
         if len(served) < len(enabled) or not enabled
         else ""
     )
     if not served:
-        raise ConfigError(told)
-    if told:
-        logger.warning("Listener %s (%s): %s", listener.name, listener.security_protocol, told)
+        raise ConfigError(message)
+    if message:
+        logger.warning("Listener %s (%s): %s", listener.name, listener.security_protocol, message)
     mechanisms = {}
     for name in served:
         own = mechanism_properties(config, listener.name, name)
@@ -156,9 +156,9 @@ def _sasl(
         if name == PLAIN:
             begin = partial(_begin_plain, _plain_users(own))
         elif name == OAUTHBEARER:
-            begin = oauth.accepting(own)
+            begin = oauth.server_factory(own)
         elif name == GSSAPI:
-            begin = kerberos.accepting(own)
+            begin = kerberos.server_factory(own)
         else:
             begin = partial(_begin_scram, name, credentials, random)
         mechanisms[name] = SaslMechanism(begin, max(0, int(lifetime_ms)))
@@ -186,4 +186,6 @@ def _begin_plain(users: Mapping[str, str]) -> SaslServer:
 
 def _begin_scram(name: str, credentials: ScramCredentials, random: Random) -> SaslServer:
     nonce = base64.b64encode(random.bytes(NONCE_BYTES)).decode()
-    return ScramServer(MECHANISMS[name], credentials.of(name), nonce, credentials.tokens_of(name))
+    return ScramServer(
+        MECHANISMS[name], credentials.lookup_for(name), nonce, credentials.token_lookup_for(name)
+    )

@@ -31,15 +31,16 @@ _HOST_CHECK: Final = "ssl.endpoint.identification.algorithm"
 
 
 class Stores(NamedTuple):
-    """Settings from the stores. `given` and `modified_ns` show whether they have changed since."""
+    """Settings from the stores. `properties` and `modified_ns` show whether they have changed
+    since."""
 
-    given: Mapping[str, str]
+    properties: Mapping[str, str]
     modified_ns: Mapping[str, int]
-    accepting: ssl.SSLContext
+    accept_context: ssl.SSLContext
     certificate: bytes
-    connecting: ssl.SSLContext | None
-    rehearsing: ssl.SSLContext | None
-    """`connecting` without the check of the host name."""
+    connect_context: ssl.SSLContext | None
+    unchecked_connect_context: ssl.SSLContext | None
+    """`connect_context` without the check of the host name."""
 
 
 class ListenerTls:
@@ -65,16 +66,16 @@ class ListenerTls:
         self._connects = connects
         self._stores = self._read(of_listener(properties, listener.name))
 
-    def accepting(self) -> ssl.SSLContext:
+    def accept_context(self) -> ssl.SSLContext:
         """The current TLS context for accepted connections."""
-        return self._stores.accepting
+        return self._stores.accept_context
 
-    def connecting(self) -> ssl.SSLContext:
+    def connect_context(self) -> ssl.SSLContext:
         """The current TLS context for connections to other brokers."""
-        assert self._stores.connecting is not None, self._listener
-        return self._stores.connecting
+        assert self._stores.connect_context is not None, self._listener
+        return self._stores.connect_context
 
-    def renewed(self, configs: Mapping[str, str], *, compared: bool = True) -> Stores | None:
+    def read_if_changed(self, configs: Mapping[str, str], *, check: bool = True) -> Stores | None:
         """The stores of the broker's configs; None if neither the configs nor the files have
         changed. With `compared`, the stores must be a permitted change of the current ones.
 
@@ -89,7 +90,7 @@ class ListenerTls:
             return None
         try:
             new = self._read(properties)
-            if compared:
+            if check:
                 self._check_kept(new, properties)
                 self._check_trust(new)
         except ConfigError as error:
@@ -108,34 +109,46 @@ class ListenerTls:
         )
 
     def _has_changed(self, properties: PrefixedProperties) -> bool:
-        old, given = self._stores, _given(properties)
-        files = _modified_ns(given)
-        return given != old.given or any(old.modified_ns.get(p) != at for p, at in files.items())
+        old, settings = self._stores, _store_settings(properties)
+        files = _modified_ns(settings)
+        return settings != old.properties or any(
+            old.modified_ns.get(p) != at for p, at in files.items()
+        )
 
     def _read(self, properties: PrefixedProperties) -> Stores:
-        given = _given(properties)
-        modified_ns = _modified_ns(given)  # before they are read, so that later changes are found
-        accepting = server_context(properties, self._client_auth)
-        connecting = rehearsing = None
+        settings = _store_settings(properties)
+        # Before they are read, so that later changes are found.
+        modified_ns = _modified_ns(settings)
+        accept_context = server_context(properties, self._client_auth)
+        connect_context = unchecked_connect_context = None
         if self._connects:
-            connecting = client_context(properties)
+            connect_context = client_context(properties)
             key = f"{properties.prefixes[0]}{_HOST_CHECK}"
-            anywhere = properties._replace(properties={**properties.properties, key: ""})
-            rehearsing = client_context(anywhere)
+            without_host_check = properties._replace(properties={**properties.properties, key: ""})
+            unchecked_connect_context = client_context(without_host_check)
         try:
-            certificate = certificate_of(accepting)
+            certificate = certificate_of(accept_context)
         except ssl.SSLError as error:  # for example, the cipher suites do not allow the key
             source, reason = _source(properties, "keystore"), error.reason or str(error)
             raise ConfigError(f"{source}: no client could shake hands ({reason})") from error
-        return Stores(given, modified_ns, accepting, certificate, connecting, rehearsing)
+        return Stores(
+            settings,
+            modified_ns,
+            accept_context,
+            certificate,
+            connect_context,
+            unchecked_connect_context,
+        )
 
     def _check_kept(self, new: Stores, properties: PrefixedProperties) -> None:
         old = self._stores
         source = _source(properties, "keystore")
-        was, now = subject_of(old.certificate), subject_of(new.certificate)
-        if was.casefold() != now.casefold() and not _allows(properties, "ssl.allow.dn.changes"):
+        old_subject, new_subject = subject_of(old.certificate), subject_of(new.certificate)
+        if old_subject.casefold() != new_subject.casefold() and not _allows(
+            properties, "ssl.allow.dn.changes"
+        ):
             raise ConfigError(
-                f"{source} is a certificate of {now}, and not of {was}; set"
+                f"{source} is a certificate of {new_subject}, and not of {old_subject}; set"
                 " ssl.allow.dn.changes=true in server.properties to allow that"
             )
         lost = alternative_names_of(old.certificate) - alternative_names_of(new.certificate)
@@ -152,14 +165,14 @@ class ListenerTls:
 
     def _check_trust(self, new: Stores) -> None:
         old = self._stores
-        if new.rehearsing is None or old.rehearsing is None:
+        if new.unchecked_connect_context is None or old.unchecked_connect_context is None:
             return
-        for connecting, accepting, one, other in (
-            (old.rehearsing, new.accepting, "the stores in force", "the new"),
-            (new.rehearsing, old.accepting, "the new stores", "those in force"),
+        for connect_context, accept_context, one, other in (
+            (old.unchecked_connect_context, new.accept_context, "the stores in force", "the new"),
+            (new.unchecked_connect_context, old.accept_context, "the new stores", "those in force"),
         ):
             try:
-                check_handshake(connecting, accepting)
+                check_handshake(connect_context, accept_context)
             except ssl.SSLError as error:
                 reason = error.reason or str(error)
                 raise ConfigError(
@@ -167,16 +180,16 @@ class ListenerTls:
                 ) from error
 
 
-def _given(properties: PrefixedProperties) -> dict[str, str]:
+def _store_settings(properties: PrefixedProperties) -> dict[str, str]:
     """The properties of the stores, by their bare names."""
     found = {name: properties.get(name) for name in TLS_STORES}
     return {name: text for name, text in found.items() if text is not None}
 
 
-def _modified_ns(given: Mapping[str, str]) -> dict[str, int]:
+def _modified_ns(settings: Mapping[str, str]) -> dict[str, int]:
     """The modification times of the stores' files. A missing file counts as unchanged, as in
     Kafka."""
-    paths = [Path(given[name]) for name in _LOCATIONS if name in given]
+    paths = [Path(settings[name]) for name in _LOCATIONS if name in settings]
     return {str(path): path.stat().st_mtime_ns for path in paths if path.exists()}
 
 
@@ -185,7 +198,7 @@ def _allows(properties: PrefixedProperties, key: str) -> bool:
 
 
 def _trusts(stores: Stores) -> bool:
-    return any(name in stores.given for name in _TRUSTED)
+    return any(name in stores.properties for name in _TRUSTED)
 
 
 def _source(properties: PrefixedProperties, store: str) -> str:

@@ -62,7 +62,7 @@ def node_security(
     if config.is_alone or protocol == "PLAINTEXT":
         return PLAINTEXT
     properties = of_listener(config.properties, name)
-    tls = None if listener_tls is None else listener_tls.connecting
+    tls = None if listener_tls is None else listener_tls.connect_context
     try:
         if not protocol.startswith("SASL_"):
             return NodeSecurity(tls)
@@ -76,12 +76,12 @@ def node_security(
             raise ConfigError(f"{MECHANISM}={mechanism} must be one of {key}={','.join(enabled)}")
         own = mechanism_properties(config, name, mechanism)
         if mechanism == OAUTHBEARER:
-            begin = oauth.logging_in(own)
+            begin = oauth.login_factory(own)
             return NodeSecurity(tls, mechanism, lambda _: begin())
         if mechanism == GSSAPI:
             login = OwnLogin(own)
             return NodeSecurity(tls, mechanism, login.begin, login.thread, login.check)
-        credentials = jaas_credentials(own.text(JAAS), own.wanted_key(JAAS))
+        credentials = jaas_credentials(own.text(JAAS), own.key_to_set(JAAS))
     except ConfigError as error:
         raise ConfigError(f"inter-broker listener {name} ({protocol}): {error}") from error
     return NodeSecurity(tls, mechanism, partial(_begin, mechanism, credentials, random))

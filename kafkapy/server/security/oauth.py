@@ -19,8 +19,8 @@ from kafkapy.security.oauth.login import (
     LoginSettings,
     fetched_token,
     login_settings,
-    made_token,
     token_request,
+    unsecured_login_token,
 )
 from kafkapy.security.oauth.refresh import UnknownKeyIds, retry_waits_ms
 from kafkapy.security.oauth.server import OAuthBearerServer
@@ -28,7 +28,7 @@ from kafkapy.security.oauth.tokens import BearerToken, IllegalToken, unsecured_r
 from kafkapy.security.sasl.jaas import jaas_options
 from kafkapy.security.sasl.server import SaslServer
 from kafkapy.server.requests.lasting_work import keep_running
-from kafkapy.server.security.refreshed_value import RefreshedValue, Rhythm
+from kafkapy.server.security.refreshed_value import RefreshedValue, RefreshTimes
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock, Random
@@ -61,29 +61,29 @@ class OAuth:
         self._random = random
         self._fetch = fetch
         self._keys: dict[tuple[HttpRequest, int], RefreshedValue[tuple[Jwk, ...]]] = {}
-        self._new: list[RefreshedValue[Any]] = []  # not fetched yet
+        self._unstarted: list[RefreshedValue[Any]] = []  # not fetched yet
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         """Fetch keys and tokens, and start tasks that refresh them. Raises ConfigError."""
-        while self._new:
-            kept = self._new.pop()
-            await kept.start()
-            spawn(_kept_fresh(kept))
+        while self._unstarted:
+            refreshed = self._unstarted.pop()
+            await refreshed.start()
+            spawn(_refresh_loop(refreshed))
 
-    async def go_on(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    async def start_added(self, spawn: Callable[[Coroutine[Any, Any, None]], None]) -> None:
         """Fetch the keys and tokens that were added since. Keys that cannot be fetched are
         requested again, and until then no token is valid."""
-        while self._new:
-            kept = self._new.pop()
+        while self._unstarted:
+            refreshed = self._unstarted.pop()
             try:
-                await kept.start()
+                await refreshed.start()
             except ConfigError as error:
                 logger.error("%s", error)
-            spawn(_kept_fresh(kept))
+            spawn(_refresh_loop(refreshed))
 
     # clients of a listener
 
-    def accepting(self, properties: PrefixedProperties) -> Callable[[], SaslServer]:
+    def server_factory(self, properties: PrefixedProperties) -> Callable[[], SaslServer]:
         """A factory of logins at a listener, from its properties for OAUTHBEARER.
 
         Raises:
@@ -101,16 +101,16 @@ class OAuth:
             raise ConfigError(f"{properties.key(HANDLER)}={handler}: allowed are {allowed}")
         options = jaas_options(line)
         if handler in _SIGNED:
-            validate = self._signed(properties, options)
+            validate = self._signed_validator(properties, options)
         else:
             validate = unsecured_rules(options, key).validate
             logger.warning("%s: unsecured tokens are taken, which anybody can write", key)
-        return partial(self._begin, partial(self._validated, validate))
+        return partial(self._begin, partial(self._validate, validate))
 
     def _begin(self, validate: Callable[[str], BearerToken]) -> SaslServer:
         return OAuthBearerServer(validate, self._clock.time_ms)
 
-    def _validated(self, validate: Validate, value: str) -> BearerToken:
+    def _validate(self, validate: Validate, value: str) -> BearerToken:
         try:
             return validate(value, self._clock.time_ms())
         except IllegalToken as illegal:
@@ -119,7 +119,9 @@ class OAuth:
             logger.warning("A bearer token is refused: %s", reason)
             raise
 
-    def _signed(self, properties: PrefixedProperties, options: dict[str, str]) -> Validate:
+    def _signed_validator(
+        self, properties: PrefixedProperties, options: dict[str, str]
+    ) -> Validate:
         check_library(f"{properties.key(HANDLER)}={properties.text(HANDLER).strip()}")
         name = "sasl.oauthbearer"
         rules = SignedRules(
@@ -131,13 +133,13 @@ class OAuth:
         )
         tls = tuple(sorted((k, v) for k, v in options.items() if k.startswith("ssl.")))
         url = endpoint_url(properties, JWKS_URL)
-        keys = self._kept_keys(properties, HttpRequest(url, tls=tls))
+        keys = self._refreshed_keys(properties, HttpRequest(url, tls=tls))
         ids = UnknownKeyIds()
         return SignedValidator(
-            rules, lambda: keys.latest or (), partial(self._unknown, ids, keys)
+            rules, lambda: keys.latest or (), partial(self._on_unknown_key_id, ids, keys)
         ).validate
 
-    def _kept_keys(
+    def _refreshed_keys(
         self, properties: PrefixedProperties, request: HttpRequest
     ) -> RefreshedValue[tuple[Jwk, ...]]:
         """The keys for a request. Listeners with the same request and interval share them."""
@@ -149,30 +151,30 @@ class OAuth:
             raise ConfigError(f"{properties.key(f'{name}.refresh.ms')}=0 must be at least 1")
         known = self._keys.get((request, refresh_ms))
         if known is None:
-            what = f"{properties.key(JWKS_URL)}={request.url}"
-            rhythm: Rhythm[tuple[Jwk, ...]] = Rhythm(
+            value_name = f"{properties.key(JWKS_URL)}={request.url}"
+            times: RefreshTimes[tuple[Jwk, ...]] = RefreshTimes(
                 lambda _: refresh_ms, refresh_ms, lambda: retry_waits_ms(retry_ms, retry_max_ms)
             )
-            known = RefreshedValue(what, lambda: self._fetched_keys(request), rhythm)
+            known = RefreshedValue(value_name, lambda: self._fetch_keys(request), times)
             self._keys[request, refresh_ms] = known
-            self._new.append(known)
+            self._unstarted.append(known)
         return known
 
-    def _fetched_keys(self, request: HttpRequest) -> tuple[Jwk, ...]:
+    def _fetch_keys(self, request: HttpRequest) -> tuple[Jwk, ...]:
         try:
             return parse_jwks(self._fetch(request))
         except ValueError as error:
             raise FetchFailed(f"{request.url}: {error}") from None
 
-    def _unknown(
+    def _on_unknown_key_id(
         self, ids: UnknownKeyIds, keys: RefreshedValue[tuple[Jwk, ...]], key_id: str
     ) -> None:
-        if ids.is_worth_a_refresh(key_id, self._clock.monotonic_ms()):
+        if ids.may_refresh(key_id, self._clock.monotonic_ms()):
             keys.refresh_soon()
 
     # this broker as a client
 
-    def logging_in(self, properties: PrefixedProperties) -> Callable[[], Conversation]:
+    def login_factory(self, properties: PrefixedProperties) -> Callable[[], Conversation]:
         """A factory of this broker's logins with others, from the properties of the listener.
 
         Raises:
@@ -180,26 +182,32 @@ class OAuth:
         """
         settings = login_settings(properties)
         if not settings.url:
-            made_token(settings, self._clock.time_ms())  # so that a mistake is reported now
-            return lambda: oauth_conversation(made_token(settings, self._clock.time_ms()))
+            unsecured_login_token(
+                settings, self._clock.time_ms()
+            )  # so that a mistake is reported now
+            return lambda: oauth_conversation(
+                unsecured_login_token(settings, self._clock.time_ms())
+            )
         request = token_request(settings)
-        rhythm = Rhythm(
+        times = RefreshTimes(
             partial(self._refresh_in_ms, settings),
             _LOGIN_AGAIN_MS,
             lambda: retry_waits_ms(settings.retry_ms, settings.retry_max_ms),
         )
-        what = f"The token of {settings.url}"
-        kept = RefreshedValue(what, lambda: fetched_token(settings, self._fetch(request)), rhythm)
-        self._new.append(kept)
-        return lambda: oauth_conversation(kept.value)
+        value_name = f"The token of {settings.url}"
+        refreshed = RefreshedValue(
+            value_name, lambda: fetched_token(settings, self._fetch(request)), times
+        )
+        self._unstarted.append(refreshed)
+        return lambda: oauth_conversation(refreshed.value)
 
     def _refresh_in_ms(self, settings: LoginSettings, token: BearerToken) -> int:
         chance = self._random.below(1000) / 1000
         return settings.window.delay_ms(token, self._clock.time_ms(), chance)
 
 
-def _kept_fresh(kept: RefreshedValue[Any]) -> Coroutine[Any, Any, None]:
-    return keep_running(kept.what, kept.run, logger, kept.refresh_soon)
+def _refresh_loop(refreshed: RefreshedValue[Any]) -> Coroutine[Any, Any, None]:
+    return keep_running(refreshed.name, refreshed.run, logger, refreshed.refresh_soon)
 
 
 def _claim_name(properties: PrefixedProperties, name: str, default: str) -> str:

@@ -32,27 +32,29 @@ class ScramCredentials:
         if "/" in entity or entity == DEFAULT_ENTITY:
             return
         user = desanitize(entity)
-        broken = []
-        had = [name for name, known in self._known.items() if known.pop(user, None) is not None]
+        errors = []
+        previous = [
+            name for name, known in self._known.items() if known.pop(user, None) is not None
+        ]
         for mechanism, known in self._known.items():
             if mechanism in configs:
                 try:
                     known[user] = ScramCredential.parse(configs[mechanism])
                 except ConfigError as error:
-                    broken.append(f"{mechanism}: {error}")
-        if broken:
-            raise ConfigError("; ".join(broken))
-        has = [name for name, known in self._known.items() if user in known]
-        if had or has:  # not a user of quotas only
-            logger.info("User %s has credentials of: %s", user, ", ".join(has) or "none")
+                    errors.append(f"{mechanism}: {error}")
+        if errors:
+            raise ConfigError("; ".join(errors))
+        current = [name for name, known in self._known.items() if user in known]
+        if previous or current:  # not a user of quotas only
+            logger.info("User %s has credentials of: %s", user, ", ".join(current) or "none")
 
-    def of(self, mechanism: str) -> CredentialOf:
+    def lookup_for(self, mechanism: str) -> CredentialOf:
         """The look-up of one mechanism's users."""
         return partial(self._find, mechanism)
 
-    def tokens_of(self, mechanism: str) -> TokenOf:
+    def token_lookup_for(self, mechanism: str) -> TokenOf:
         """The look-up of delegation tokens for logins with a mechanism."""
-        return _no_token if self._tokens is None else self._tokens.of(mechanism)
+        return _no_token if self._tokens is None else self._tokens.lookup_for(mechanism)
 
     def _find(self, mechanism: str, user: str) -> ScramCredential | None:
         return self._known[mechanism].get(user)

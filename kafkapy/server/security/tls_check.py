@@ -6,43 +6,43 @@ from __future__ import annotations
 import ssl
 
 
-def certificate_of(accepting: ssl.SSLContext) -> bytes:
+def certificate_of(accept_context: ssl.SSLContext) -> bytes:
     """The certificate that a listener presents, in DER."""
-    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    anybody.check_hostname = False
-    anybody.verify_mode = ssl.CERT_NONE
-    anybody.set_ciphers("ALL:@SECLEVEL=0")
-    client, server = _sides(anybody, accepting)
-    while not _goes_on(client):
-        _goes_on(server)
+    any_server = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    any_server.check_hostname = False
+    any_server.verify_mode = ssl.CERT_NONE
+    any_server.set_ciphers("ALL:@SECLEVEL=0")
+    client, server = _handshake_pair(any_server, accept_context)
+    while not _step(client):
+        _step(server)
     certificate = client.getpeercert(binary_form=True)
     assert certificate is not None, "a listener without a certificate"
     return certificate
 
 
-def check_handshake(connecting: ssl.SSLContext, accepting: ssl.SSLContext) -> None:
-    """Perform a handshake. `connecting` must not check the host name.
+def check_handshake(connect_context: ssl.SSLContext, accept_context: ssl.SSLContext) -> None:
+    """Perform a handshake. `connect_context` must not check the host name.
 
     Raises:
         ssl.SSLError: one side does not accept the other.
     """
-    client, server = _sides(connecting, accepting)
+    client, server = _handshake_pair(connect_context, accept_context)
     done = [False, False]
     while not all(done):
-        done = [_goes_on(client), _goes_on(server)]
+        done = [_step(client), _step(server)]
 
 
-def _sides(
-    connecting: ssl.SSLContext, accepting: ssl.SSLContext
+def _handshake_pair(
+    connect_context: ssl.SSLContext, accept_context: ssl.SSLContext
 ) -> tuple[ssl.SSLObject, ssl.SSLObject]:
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     return (
-        connecting.wrap_bio(to_client, to_server),
-        accepting.wrap_bio(to_server, to_client, server_side=True),
+        connect_context.wrap_bio(to_client, to_server),
+        accept_context.wrap_bio(to_server, to_client, server_side=True),
     )
 
 
-def _goes_on(side: ssl.SSLObject) -> bool:
+def _step(side: ssl.SSLObject) -> bool:
     """Perform the next step. Returns whether the handshake is complete."""
     try:
         side.do_handshake()

@@ -53,14 +53,14 @@ class RowWriter:
         columns = row_columns(batch)
         _check_headers(column(batch, "headers"))
         now_ms = int(time.time() * 1000)
-        given = column(batch, "partition")
-        partitions = None if given is None else _named(given)
+        partition_column = column(batch, "partition")
+        partitions = None if partition_column is None else _explicit_partitions(partition_column)
         keys = None if self._settings.ignore_keys else column(batch, "key")
         by_key = keys is not None and keys.null_count < len(keys)
         for topic, rows in self._by_topic(batch):
-            self._know(topic)
-            chosen = self._chosen(topic, columns, partitions, by_key)
-            self._write_topic(topic, rows, columns, chosen, now_ms)
+            self._load_partition_count(topic)
+            row_partitions = self._choose_partitions(topic, columns, partitions, by_key)
+            self._write_topic(topic, rows, columns, row_partitions, now_ms)
         if sum(each.size for each in self._open.values()) > self._settings.buffer_bytes:
             self._close_all()
 
@@ -81,44 +81,44 @@ class RowWriter:
             )
         coded = topics.dictionary_encode()
         names = coded.dictionary.to_pylist()
-        for code, rows in _grouped(int32s(coded.indices, null=0)):
+        for code, rows in _positions_by_code(int32s(coded.indices, null=0)):
             yield names[code], rows
 
-    def _know(self, topic: str) -> None:
+    def _load_partition_count(self, topic: str) -> None:
         if topic not in self._partitions:
             self._partitions[topic] = self._producer.partition_count(topic)
 
-    def _chosen(
-        self, topic: str, columns: RowColumns, given: NDArray[np.int32] | None, by_key: bool
+    def _choose_partitions(
+        self, topic: str, columns: RowColumns, explicit: NDArray[np.int32] | None, by_key: bool
     ) -> NDArray[np.int32] | None:
         """The partition of each row, -1 for any; None if every row may go to any partition."""
         if not by_key:
-            return given
+            return explicit
         rows = len(columns.keys.offsets) - 1
-        chosen = np.full(rows, _ANY, np.int32) if given is None else given.copy()
-        partitions_of_keys(*columns.keys, self._partitions[topic], chosen)
-        return chosen
+        row_partitions = np.full(rows, _ANY, np.int32) if explicit is None else explicit.copy()
+        partitions_of_keys(*columns.keys, self._partitions[topic], row_partitions)
+        return row_partitions
 
     def _write_topic(
         self,
         topic: str,
         rows: _Rows,
         columns: RowColumns,
-        chosen: NDArray[np.int32] | None,
+        row_partitions: NDArray[np.int32] | None,
         now_ms: int,
     ) -> None:
-        if chosen is None:
-            self._write_anywhere(topic, rows, columns, now_ms)
+        if row_partitions is None:
+            self._write_sticky(topic, rows, columns, now_ms)
             return
-        for partition, group in _grouped(chosen[rows]):
-            left = rows[group]
+        for partition, group in _positions_by_code(row_partitions[rows]):
+            remaining = rows[group]
             if partition == _ANY:
-                self._write_anywhere(topic, left, columns, now_ms)
+                self._write_sticky(topic, remaining, columns, now_ms)
                 continue
             self._check_partition(topic, partition)
-            where = TopicPartition(topic, partition)
-            while len(left):
-                left = self._fill(where, left, columns, now_ms)
+            topic_partition = TopicPartition(topic, partition)
+            while len(remaining):
+                remaining = self._fill(topic_partition, remaining, columns, now_ms)
 
     def _check_partition(self, topic: str, partition: int) -> None:
         if not 0 <= partition < self._partitions[topic]:
@@ -129,49 +129,51 @@ class RowWriter:
                 f"A row for topic {topic}: there is no partition {partition}, only 0 to {count - 1}"
             )
 
-    def _write_anywhere(self, topic: str, rows: _Rows, columns: RowColumns, now_ms: int) -> None:
+    def _write_sticky(self, topic: str, rows: _Rows, columns: RowColumns, now_ms: int) -> None:
         """Fill batches one by one, each for another partition."""
         while len(rows):
             if topic not in self._sticky:
                 self._sticky[topic] = random.randrange(self._partitions[topic])
-            where = TopicPartition(topic, self._sticky[topic])
-            rows = self._fill(where, rows, columns, now_ms)
-            if where not in self._open:
-                self._sticky[topic] = self._another(where)
+            topic_partition = TopicPartition(topic, self._sticky[topic])
+            rows = self._fill(topic_partition, rows, columns, now_ms)
+            if topic_partition not in self._open:
+                self._sticky[topic] = self._next_sticky_partition(topic_partition)
 
-    def _another(self, full: TopicPartition) -> int:
+    def _next_sticky_partition(self, full: TopicPartition) -> int:
         count = self._partitions[full.topic]
         return (full.partition + random.randrange(1, count)) % count if count > 1 else 0
 
-    def _fill(self, where: TopicPartition, rows: _Rows, columns: RowColumns, now_ms: int) -> _Rows:
+    def _fill(
+        self, topic_partition: TopicPartition, rows: _Rows, columns: RowColumns, now_ms: int
+    ) -> _Rows:
         """Add rows to the open batch of a partition. A full batch is sent, and the remaining rows
         are returned.
         """
-        batch = self._open.get(where)
+        batch = self._open.get(topic_partition)
         if batch is None:
             # A batch.size of 0 means batches of one row; an open one has room for its header.
             limit = max(self._settings.batch_bytes, HEADER_SIZE)
-            batch = self._open[where] = OpenBatch(limit, self._settings.request_bytes)
+            batch = self._open[topic_partition] = OpenBatch(limit, self._settings.request_bytes)
         try:
-            taken = batch.add(columns, rows, now_ms)
+            added = batch.add(columns, rows, now_ms)
         except RowTooLarge as error:
             raise DeliveryError(
-                f"A row for topic {where.topic} is {error.size} bytes when serialized which is "
-                f"larger than {self._settings.request_bytes}, which is the value of the "
+                f"A row for topic {topic_partition.topic} is {error.size} bytes when serialized"
+                f" which is larger than {self._settings.request_bytes}, which is the value of the "
                 "max.request.size configuration"
             ) from None
-        if taken < len(rows):
-            del self._open[where]
-            self._producer.send(where, self._closed(batch))
-        return rows[taken:]
+        if added < len(rows):
+            del self._open[topic_partition]
+            self._producer.send(topic_partition, self._close_batch(batch))
+        return rows[added:]
 
     def _close_all(self) -> None:
-        for where, batch in self._open.items():
-            self._producer.put(where, self._closed(batch))
+        for topic_partition, batch in self._open.items():
+            self._producer.put(topic_partition, self._close_batch(batch))
         self._open.clear()
         self._producer.flush()
 
-    def _closed(self, batch: OpenBatch) -> Any:
+    def _close_batch(self, batch: OpenBatch) -> Any:
         return batch.close(self._settings.codec, self._settings.level)
 
 
@@ -187,7 +189,7 @@ def _check_headers(headers: Any) -> None:
             raise DeliveryError("A row has a header that is null, or whose key is null")
 
 
-def _named(partitions: Any) -> NDArray[np.int32]:
+def _explicit_partitions(partitions: Any) -> NDArray[np.int32]:
     """The column `partition`, with -1 for null.
 
     Raises:
@@ -198,10 +200,10 @@ def _named(partitions: Any) -> NDArray[np.int32]:
     return int32s(partitions, null=_ANY)
 
 
-def _grouped(codes: NDArray[np.int32]) -> Iterator[tuple[int, _Rows]]:
+def _positions_by_code(codes: NDArray[np.int32]) -> Iterator[tuple[int, _Rows]]:
     """Each code with its positions, in order."""
     order = np.argsort(codes, kind="stable").astype(np.int32)
     ordered = codes[order]
-    cuts = np.flatnonzero(np.diff(ordered)) + 1
-    for group in np.split(order, cuts) if len(codes) else ():
+    boundaries = np.flatnonzero(np.diff(ordered)) + 1
+    for group in np.split(order, boundaries) if len(codes) else ():
         yield int(codes[group[0]]), group

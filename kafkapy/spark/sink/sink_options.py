@@ -53,9 +53,9 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
             properties[name.removeprefix("kafka.")] = value
         elif name not in _KNOWN and name not in _IGNORED:
             raise ConfigError(f"Unknown option '{name}' for the kafkapy sink")
-    for name, why in _FORBIDDEN.items():
+    for name, reason in _FORBIDDEN.items():
         if name in properties:
-            raise ConfigError(f"Kafka option '{name}' {why}")
+            raise ConfigError(f"Kafka option '{name}' {reason}")
     if not properties.get("bootstrap.servers", "").strip():
         raise ConfigError(
             "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka producer"

@@ -97,12 +97,12 @@ def write_transaction(options: SinkOptions, name: str, batches: Iterable[Any]) -
     )
     transaction = Transaction(cluster, name, timeout_ms)
     producer = BatchProducer(cluster, options.producer, transaction)
-    written = False
+    is_written = False
     try:
         _write(options, producer, batches)
-        written = True
+        is_written = True
     finally:
-        if not written:
+        if not is_written:
             producer.abandon()
             with suppress(ApiError):  # fenced or unreachable: the coordinator ends it
                 transaction.end(committed=False)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from kafkapy.common.errors import KafkapyError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
-from kafkapy.record.columns import Columns, Wanted
+from kafkapy.record.columns import Columns, ColumnSelection
 from kafkapy.spark.source.pushdown import ANY, Interval
 from kafkapy.spark.source.source_columns import HEADERS
 
-_CONSTANT: Final = ("topic", "partition")  # in every row of a partition
+_CONSTANT_COLUMNS: Final = ("topic", "partition")  # in every row of a partition
 BATCH_ROWS_MAX: Final = 10_000  # spark.sql.execution.arrow.maxRecordsPerBatch
 _TIMESTAMP_MS_MAX: Final = (2**63 - 1) // 1000
 BATCH_BYTES_MAX: Final = 64 << 20  # spark.sql.execution.arrow.maxBytesPerBatch
@@ -47,9 +47,9 @@ def arrow_schema(names: Sequence[str]) -> Any:
     return pa.schema([_FIELDS[name] for name in names])
 
 
-def wanted(names: Sequence[str]) -> Wanted:
+def fields_to_decode(names: Sequence[str]) -> ColumnSelection:
     """The parts to decode for these columns."""
-    return Wanted("key" in names, "value" in names, HEADERS in names)
+    return ColumnSelection("key" in names, "value" in names, HEADERS in names)
 
 
 def record_batches(
@@ -70,19 +70,19 @@ def record_batches(
     schema = arrow_schema(names)
     arrays = [_array(name, columns, topic_partition) for name in names]
     times = None if timestamp_us == ANY else _microseconds(columns, topic_partition)
-    for begin, end in _cuts(columns):
+    for begin, end in _batch_spans(columns):
         rows = end - begin
-        pieces = [
-            array.slice(0 if name in _CONSTANT else begin, rows)
+        slices = [
+            array.slice(0 if name in _CONSTANT_COLUMNS else begin, rows)
             for name, array in zip(names, arrays, strict=True)
         ]
-        piece = pa.RecordBatch.from_arrays(pieces, schema=schema)
+        batch = pa.RecordBatch.from_arrays(slices, schema=schema)
         if times is not None:
-            some = times[begin:end]
-            fitting = (timestamp_us.low <= some) & (some <= timestamp_us.high)
-            piece = piece.filter(_flags(fitting))
-        if piece.num_rows:
-            yield piece
+            batch_times = times[begin:end]
+            in_bounds = (timestamp_us.low <= batch_times) & (batch_times <= timestamp_us.high)
+            batch = batch.filter(_flags(in_bounds))
+        if batch.num_rows:
+            yield batch
 
 
 def _array(name: str, columns: Columns, topic_partition: TopicPartition) -> Any:
@@ -100,7 +100,7 @@ def _array(name: str, columns: Columns, topic_partition: TopicPartition) -> Any:
             return _numbers(pa.int32(), columns.timestamp_types)
         case "headers" if columns.headers is not None:
             return _headers(columns.headers)
-    return _constants(topic_partition)[_CONSTANT.index(name)]
+    return _constants(topic_partition)[_CONSTANT_COLUMNS.index(name)]
 
 
 def _microseconds(columns: Columns, topic_partition: TopicPartition) -> NDArray[np.int64]:
@@ -111,8 +111,8 @@ def _microseconds(columns: Columns, topic_partition: TopicPartition) -> NDArray[
     """
     times = columns.timestamps
     if int(times.max()) > _TIMESTAMP_MS_MAX or int(times.min()) < -_TIMESTAMP_MS_MAX:
-        beyond = (times > _TIMESTAMP_MS_MAX) | (times < -_TIMESTAMP_MS_MAX)
-        row = int(np.flatnonzero(beyond)[0])
+        out_of_range = (times > _TIMESTAMP_MS_MAX) | (times < -_TIMESTAMP_MS_MAX)
+        row = int(np.flatnonzero(out_of_range)[0])
         raise KafkapyError(
             f"The record at offset {columns.offsets[row]} of {topic_partition} has the timestamp "
             f"{times[row]} ms, which Spark cannot hold; name the columns to read, without it"
@@ -132,18 +132,20 @@ def _constants(topic_partition: TopicPartition) -> tuple[Any, Any]:
     )
 
 
-def _cuts(columns: Columns) -> Iterator[tuple[int, int]]:
+def _batch_spans(columns: Columns) -> Iterator[tuple[int, int]]:
     """Spans of rows within the limits, with at least one row each."""
     rows = len(columns.offsets)
-    used = np.zeros(rows + 1, np.int64)
+    byte_offsets = np.zeros(rows + 1, np.int64)
     for column in (columns.keys, columns.values):
         if column is not None:
-            used += column.offsets
+            byte_offsets += column.offsets
     begin = 0
     while begin < rows:
         end = min(rows, begin + BATCH_ROWS_MAX)
-        fitting = int(np.searchsorted(used, used[begin] + BATCH_BYTES_MAX, "right")) - 1
-        end = max(begin + 1, min(end, fitting))
+        byte_limit_end = (
+            int(np.searchsorted(byte_offsets, byte_offsets[begin] + BATCH_BYTES_MAX, "right")) - 1
+        )
+        end = max(begin + 1, min(end, byte_limit_end))
         yield begin, end
         begin = end
 

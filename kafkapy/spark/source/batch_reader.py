@@ -12,10 +12,10 @@ from pyspark.sql.datasource import DataSourceReader, Filter
 from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
 from kafkapy.spark.source.offsets import (
     Offsets,
+    existing_part,
     plan_ranges,
     report_losses,
     split_ranges,
-    what_is_left,
 )
 from kafkapy.spark.source.options import SourceOptions
 from kafkapy.spark.source.pushdown import Bounds, push_filters
@@ -52,20 +52,20 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
         """Resolve the offsets and split the ranges. Raises as OffsetReader, and DataLossError."""
         options, bounds = self._options, self._bounds
         reader = offset_reader(options)
-        everything = reader.partitions()
-        wanted = [tp for tp in everything if bounds.admits(tp)]
-        start, end = _bounded(
-            {tp: offset for tp, offset in reader.starting(everything).items() if tp in wanted},
-            {tp: offset for tp, offset in reader.ending(everything).items() if tp in wanted},
+        existing = reader.partitions()
+        selected = [tp for tp in existing if bounds.may_match(tp)]
+        start, end = _apply_bounds(
+            {tp: offset for tp, offset in reader.starting(existing).items() if tp in selected},
+            {tp: offset for tp, offset in reader.ending(existing).items() if tp in selected},
             reader,
             bounds,
         )
         earliest, latest = reader.earliest(start), reader.latest(start)
         planned, losses = plan_ranges(start, end, earliest, latest)
         report_losses(losses, options.fail_on_data_loss, log.warning)
-        left = [part for r in planned if (part := what_is_left(r, earliest, latest)).size]
-        cut = split_ranges(left, options.min_partitions, options.max_records_per_partition)
-        return [RangePartition(part, bounds.timestamp_us) for part in cut]
+        readable = [part for r in planned if (part := existing_part(r, earliest, latest)).size]
+        tasks = split_ranges(readable, options.min_partitions, options.max_records_per_partition)
+        return [RangePartition(part, bounds.timestamp_us) for part in tasks]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Read a partition, in an executor. A plan without ranges has one empty partition."""
@@ -78,11 +78,11 @@ class FilteringBatchReader(KafkapyBatchReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Use the filters on topic, partition, offset and timestamp. Returns the others."""
-        self._bounds, left = push_filters(filters)
-        return left
+        self._bounds, remaining = push_filters(filters)
+        return remaining
 
 
-def _bounded(
+def _apply_bounds(
     start: Offsets, end: Offsets, reader: OffsetReader, bounds: Bounds
 ) -> tuple[Offsets, Offsets]:
     """The part of the ranges within the bounds. Partitions without any are left out.
@@ -95,7 +95,7 @@ def _bounded(
     until = {tp: min(offset, offsets.high + 1) for tp, offset in end.items()}
     first_ms = bounds.first_timestamp_ms
     if first_ms is not None:
-        since = reader.at_timestamp(begin, first_ms)
-        begin = {tp: max(offset, since[tp]) for tp, offset in begin.items()}
-    kept = [tp for tp in begin if begin[tp] < until[tp] or start[tp] > end[tp]]
-    return {tp: begin[tp] for tp in kept}, {tp: until[tp] for tp in kept}
+        first_offsets = reader.at_timestamp(begin, first_ms)
+        begin = {tp: max(offset, first_offsets[tp]) for tp, offset in begin.items()}
+    nonempty = [tp for tp in begin if begin[tp] < until[tp] or start[tp] > end[tp]]
+    return {tp: begin[tp] for tp in nonempty}, {tp: until[tp] for tp in nonempty}

@@ -23,8 +23,8 @@ def offset_reader(options: SourceOptions) -> OffsetReader:
     """A reader with this process's connections, which retries according to the `fetchOffset.*`
     options.
     """
-    patience = {"retry.backoff.ms": str(options.fetch_offset_retry_interval_ms)}
-    return OffsetReader(cluster_of(patience | options.client_properties), options)
+    retry_properties = {"retry.backoff.ms": str(options.fetch_offset_retry_interval_ms)}
+    return OffsetReader(cluster_of(retry_properties | options.client_properties), options)
 
 
 class OffsetReader:
@@ -44,7 +44,7 @@ class OffsetReader:
         subscription = self._options.subscription
         assigned = subscription.assigned
         names = None if subscription.pattern else subscription.topics or _topics_of(assigned)
-        found = self._retrying(lambda: self._topics(names))
+        found = self._retry(lambda: self._topics(names))
         pattern = subscription.pattern
         existing = {
             TopicPartition(topic.name, index)
@@ -57,8 +57,8 @@ class OffsetReader:
         if missing:
             message = f"This cluster does not have {', '.join(missing)}"
             if must_exist:
-                look = f"{message}; 'kafkapy topics --list' shows its topics"
-                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, look)
+                hint = f"{message}; 'kafkapy topics --list' shows its topics"
+                raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, hint)
             if not self._options.fail_on_data_loss:
                 log.warning("%s. The query goes on, because failOnDataLoss is false.", message)
         return sorted(existing.intersection(assigned) if assigned else existing)
@@ -73,14 +73,14 @@ class OffsetReader:
         A new leader may still return ends below the offsets in `known` (KAFKA-7703), so the request
         is repeated up to `fetchOffset.numRetries` times.
         """
-        wanted = dict.fromkeys(partitions, LATEST)
+        timestamps = dict.fromkeys(partitions, LATEST)
         known = known or {}
-        found = self._list(wanted)
+        found = self._list(timestamps)
         for _ in range(self._options.fetch_offset_retries):
             if all(found[tp] >= known.get(tp, 0) for tp in found):
                 break
             self._cluster.pause()
-            found = self._list(wanted)
+            found = self._list(timestamps)
         return found
 
     def starting(self, partitions: Iterable[TopicPartition]) -> Offsets:
@@ -111,19 +111,19 @@ class OffsetReader:
         return found
 
     def _resolve(self, position: Position, partitions: list[TopicPartition], side: str) -> Offsets:
-        if position.everywhere is not None:
-            wanted = dict.fromkeys(partitions, position.everywhere)
+        if position.common_value is not None:
+            offsets = dict.fromkeys(partitions, position.common_value)
         else:
-            wanted = position.partitions
-            if wanted.keys() != set(partitions):
+            offsets = position.partitions
+            if offsets.keys() != set(partitions):
                 raise ConfigError(
                     f"The {side} {position.kind.value} must name all partitions (-1 is latest, -2 "
-                    f"earliest). Specified: {_names(wanted)}. Assigned: {_names(partitions)}"
+                    f"earliest). Specified: {_names(offsets)}. Assigned: {_names(partitions)}"
                 )
         if position.kind is PositionKind.TIMESTAMPS:
-            return self._at_timestamps(wanted, side)
-        symbolic = {tp: offset for tp, offset in wanted.items() if offset < 0}
-        return wanted | self._list(symbolic)
+            return self._at_timestamps(offsets, side)
+        symbolic = {tp: offset for tp, offset in offsets.items() if offset < 0}
+        return offsets | self._list(symbolic)
 
     def _at_timestamps(self, timestamps: Offsets, side: str) -> Offsets:
         found = self._list(timestamps)
@@ -142,7 +142,7 @@ class OffsetReader:
         if not timestamps:
             return {}
 
-        def ask() -> Offsets:
+        def send() -> Offsets:
             level = self._options.isolation_level
             results = self._cluster.list_offsets(timestamps, isolation_level=level)
             for tp, result in results.items():
@@ -150,19 +150,19 @@ class OffsetReader:
                     raise ApiError(result.error, f"Offsets of {tp}: {result.error.name}")
             return {tp: result.offset for tp, result in results.items()}
 
-        return self._retrying(ask)
+        return self._retry(send)
 
-    def _retrying(self, ask: Callable[[], T]) -> T:
+    def _retry(self, send: Callable[[], T]) -> T:
         """Retry up to `fetchOffset.numRetries` times after retriable errors."""
         for _ in range(self._options.fetch_offset_retries):
             try:
-                return ask()
+                return send()
             except ApiError as error:
                 if not error.code.retriable:
                     raise
                 log.warning("%s; asking again", error)
             self._cluster.pause()
-        return ask()
+        return send()
 
 
 def _topics_of(partitions: Iterable[TopicPartition]) -> tuple[str, ...]:

@@ -105,11 +105,11 @@ def _parse(
     text: str,
     example: str,
     read: Callable[[Mapping[str, Any]], T],
-    fits: Callable[[Any], bool],
+    is_valid: Callable[[Any], bool],
 ) -> T:
     try:
         value = json.loads(text)
-        if isinstance(value, dict) and all(map(fits, value.values())):
+        if isinstance(value, dict) and all(map(is_valid, value.values())):
             return read(value)
     except ValueError:
         pass  # not JSON, or a partition that is not a number: the same error
@@ -128,7 +128,7 @@ def plan_ranges(
     start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets
 ) -> tuple[list[OffsetRange], list[str]]:
     """The ranges from `start` to `end`, and a message for each loss of data. The ranges still
-    include lost offsets; `what_is_left` removes them.
+    include lost offsets; `existing_part` removes them.
 
     `earliest` and `latest` have the partitions that exist now. A partition that is not in `start`
     is new, and is read from its beginning, as in Spark's Kafka source.
@@ -151,7 +151,7 @@ def plan_ranges(
         planned = OffsetRange(tp, begin, until)
         if until < begin:
             losses.append(f"{tp} ends at offset {until} now, before offset {begin}")
-        elif begin < until and what_is_left(planned, earliest, latest) != planned:
+        elif begin < until and existing_part(planned, earliest, latest) != planned:
             losses.append(
                 f"{tp} has offsets {log_start} to {log_end} now; {begin} to {until} were to be read"
             )
@@ -159,7 +159,7 @@ def plan_ranges(
     return [r for r in ranges if r.size > 0], losses
 
 
-def what_is_left(planned: OffsetRange, earliest: Offsets, latest: Offsets) -> OffsetRange:
+def existing_part(planned: OffsetRange, earliest: Offsets, latest: Offsets) -> OffsetRange:
     """The part of a range that exists now; an empty range if nothing exists."""
     tp, start, end = planned
     start = min(max(start, earliest.get(tp, end)), end)
@@ -209,31 +209,33 @@ def split_ranges(
     Large ranges are split in proportion to their size. Ranges that are too small stay whole, and do
     not count (`KafkaOffsetRangeCalculator`).
     """
-    cut = list(ranges)
+    tasks = list(ranges)
     if max_records is not None:
-        cut = [part for r in cut for part in _cut(r, math.ceil(r.size / max_records))]
-    if min_partitions is None or len(cut) >= min_partitions:
-        return cut
-    total = sum(r.size for r in cut)
-    large = [r for r in cut if _share(r.size, total, min_partitions) > 1]
+        tasks = [part for r in tasks for part in _split_evenly(r, math.ceil(r.size / max_records))]
+    if min_partitions is None or len(tasks) >= min_partitions:
+        return tasks
+    total = sum(r.size for r in tasks)
+    large = [r for r in tasks if _part_count(r.size, total, min_partitions) > 1]
     large_total = sum(r.size for r in large)
-    wanted = max(min_partitions - (len(cut) - len(large)), 1)
-    whole = set(cut) - set(large)
+    target_count = max(min_partitions - (len(tasks) - len(large)), 1)
+    unsplit = set(tasks) - set(large)
     return [
         part
-        for r in cut
-        for part in _cut(r, 1 if r in whole else _share(r.size, large_total, wanted))
+        for r in tasks
+        for part in _split_evenly(
+            r, 1 if r in unsplit else _part_count(r.size, large_total, target_count)
+        )
     ]
 
 
-def _share(size: int, total: int, parts: int) -> int:
+def _part_count(size: int, total: int, parts: int) -> int:
     return max(math.floor(size / total * parts + 0.5), 1)
 
 
-def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
+def _split_evenly(whole: OffsetRange, parts: int) -> list[OffsetRange]:
     """`parts` ranges of nearly equal size, empty ones left out."""
     edges = [whole.start]
-    for left in range(min(parts, whole.size), 0, -1):
-        edges.append(edges[-1] + (whole.end - edges[-1]) // left)
+    for parts_left in range(min(parts, whole.size), 0, -1):
+        edges.append(edges[-1] + (whole.end - edges[-1]) // parts_left)
     tp = whole.topic_partition
     return [OffsetRange(tp, a, b) for a, b in pairwise(edges) if a < b]

@@ -68,13 +68,13 @@ class PositionKind(Enum):
 
 
 class Position(NamedTuple):
-    """A starting or ending position: `everywhere` for all partitions, or `partitions` one by one.
+    """A starting or ending position: `common_value` for all partitions, or `partitions` one by one.
 
     Numbers are offsets (-1 latest, -2 earliest) or, if `kind` is TIMESTAMPS, milliseconds.
     """
 
     kind: PositionKind
-    everywhere: int | None
+    common_value: int | None
     partitions: Offsets
 
 
@@ -131,12 +131,12 @@ def parse_options(given: Mapping[str, str], *, streaming: bool | None) -> Source
     ending = _position(options, "ending", LATEST)
     if streaming is False:
         _check_batch(starting, ending)
-    most = _number(options, "maxOffsetsPerTrigger", low=1)
-    least = _number(options, "minOffsetsPerTrigger", low=1)
-    if most is not None and least is not None and least > most:
+    max_offsets = _number(options, "maxOffsetsPerTrigger", low=1)
+    min_offsets = _number(options, "minOffsetsPerTrigger", low=1)
+    if max_offsets is not None and min_offsets is not None and min_offsets > max_offsets:
         raise ConfigError(
-            f"The value of minOffsetsPerTrigger({least}) is higher than the "
-            f"maxOffsetsPerTrigger({most})."
+            f"The value of minOffsetsPerTrigger({min_offsets}) is higher than the "
+            f"maxOffsetsPerTrigger({max_offsets})."
         )
     strategy = options.get("startingoffsetsbytimestampstrategy", "error").lower()
     if strategy not in ("error", "latest"):
@@ -148,8 +148,8 @@ def parse_options(given: Mapping[str, str], *, streaming: bool | None) -> Source
         latest_if_no_match=strategy == "latest",
         fail_on_data_loss=_boolean(options, "failOnDataLoss", True),
         columns=default_columns(_boolean(options, "includeHeaders", False)),
-        max_offsets_per_trigger=most,
-        min_offsets_per_trigger=least,
+        max_offsets_per_trigger=max_offsets,
+        min_offsets_per_trigger=min_offsets,
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", "15m"),
         min_partitions=_number(options, "minPartitions", low=1),
         max_records_per_partition=_number(options, "maxRecordsPerPartition", low=1),
@@ -188,32 +188,32 @@ def _refuse_unknown(options: Mapping[str, str]) -> None:
     known = {name.lower(): name for name in OPTIONS}
     for name in options:
         if name not in known and not name.startswith("kafka."):
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean '{known[near[0]]}'?" if near else ""
+            matches = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean '{known[matches[0]]}'?" if matches else ""
             raise ConfigError(f"Unknown option '{name}' for the kafkapy source.{hint}")
 
 
 def _subscription(options: Mapping[str, str]) -> Subscription:
-    given = [name for name in _STRATEGIES if name.lower() in options]
-    if len(given) != 1:
-        count = "Only one" if given else "One"
-        verb = "can" if given else "must"
+    strategies = [name for name in _STRATEGIES if name.lower() in options]
+    if len(strategies) != 1:
+        count = "Only one" if strategies else "One"
+        verb = "can" if strategies else "must"
         raise ConfigError(
             f"{count} of the following options {verb} be specified for Kafka source: "
             "subscribe, subscribePattern, assign. See the docs for more details."
         )
-    value = options[given[0].lower()]
-    if given[0] == "subscribe":
+    value = options[strategies[0].lower()]
+    if strategies[0] == "subscribe":
         topics = tuple(dict.fromkeys(comma_separated(value)))
         if topics:
             return Subscription(topics=topics)
-        nothing = "No topics to subscribe to"
-    elif given[0] == "assign":
+        problem = "No topics to subscribe to"
+    elif strategies[0] == "assign":
         if value.strip().startswith("{"):
             assigned = tuple(dict.fromkeys(parse_partitions(value)))
             if assigned:
                 return Subscription(assigned=assigned)
-        nothing = "No topicpartitions to assign"
+        problem = "No topicpartitions to assign"
     else:
         if value.strip():
             try:
@@ -222,8 +222,8 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
                 raise _invalid(
                     "subscribePattern", value, f"a regular expression: {error}"
                 ) from None
-        nothing = "Pattern to subscribe is empty"
-    raise ConfigError(f"{nothing} as specified value for option '{given[0]}' is '{value}'")
+        problem = "Pattern to subscribe is empty"
+    raise ConfigError(f"{problem} as specified value for option '{strategies[0]}' is '{value}'")
 
 
 def _client_properties(options: Mapping[str, str]) -> dict[str, str]:
@@ -233,9 +233,9 @@ def _client_properties(options: Mapping[str, str]) -> dict[str, str]:
         for name, value in options.items()
         if name.startswith("kafka.")
     }
-    for name, why in _FORBIDDEN.items():
+    for name, reason in _FORBIDDEN.items():
         if name in properties:
-            raise ConfigError(f"Kafka option '{name}' {why}")
+            raise ConfigError(f"Kafka option '{name}' {reason}")
     if not properties.get("bootstrap.servers", "").strip():
         raise ConfigError(
             "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka consumer"
@@ -249,8 +249,8 @@ def _client_properties(options: Mapping[str, str]) -> dict[str, str]:
 def _refuse_endings(options: Mapping[str, str]) -> None:
     for name in _BATCH_ONLY:
         if name.lower() in options:
-            what = "offset" if name == "endingOffsets" else "timestamp"
-            raise ConfigError(f"ending {what} not valid in streaming queries ('{name}')")
+            kind = "offset" if name == "endingOffsets" else "timestamp"
+            raise ConfigError(f"ending {kind} not valid in streaming queries ('{name}')")
 
 
 def _position(options: Mapping[str, str], side: str, default: int) -> Position:
@@ -260,17 +260,17 @@ def _position(options: Mapping[str, str], side: str, default: int) -> Position:
     timestamp = options.get(f"{side}timestamp")
     if timestamp is not None:
         try:
-            everywhere = int(timestamp)
+            common_value = int(timestamp)
         except ValueError:
             message = f"Expected a single long value, got {timestamp} ('{side}Timestamp')"
             raise ConfigError(message) from None
-        _check_timestamp(f"{side}Timestamp", everywhere)
-        return Position(PositionKind.TIMESTAMPS, everywhere, {})
+        _check_timestamp(f"{side}Timestamp", common_value)
+        return Position(PositionKind.TIMESTAMPS, common_value, {})
     by_timestamp = options.get(f"{side}offsetsbytimestamp")
     if by_timestamp is not None:
         parsed = parse_timestamps(by_timestamp)
-        for tp, at in parsed.items():
-            _check_timestamp(f"{side}OffsetsByTimestamp for {tp}", at)
+        for tp, timestamp_ms in parsed.items():
+            _check_timestamp(f"{side}OffsetsByTimestamp for {tp}", timestamp_ms)
         return Position(PositionKind.TIMESTAMPS, None, parsed)
     offsets = options.get(f"{side}offsets", "").strip()
     word = {"": default, "latest": LATEST, "earliest": EARLIEST}.get(offsets.lower())
@@ -292,7 +292,7 @@ def _check_timestamp(name: str, timestamp: int) -> None:
 def _check_batch(starting: Position, ending: Position) -> None:
     """Check a batch's range, as far as possible without a broker."""
     if starting.kind is PositionKind.OFFSETS:
-        if starting.everywhere == LATEST:
+        if starting.common_value == LATEST:
             raise ConfigError("starting offset can't be latest for batch queries on Kafka")
         for tp, offset in starting.partitions.items():
             if offset == LATEST:
@@ -300,14 +300,18 @@ def _check_batch(starting: Position, ending: Position) -> None:
                     f"startingOffsets for {tp} can't be latest for batch queries on Kafka"
                 )
     if ending.kind is PositionKind.OFFSETS:
-        if ending.everywhere == EARLIEST:
+        if ending.common_value == EARLIEST:
             raise ConfigError("ending offset can't be earliest for batch queries on Kafka")
         for tp, offset in ending.partitions.items():
             if offset == EARLIEST:
                 raise ConfigError(
                     f"ending offset for {tp} can't be earliest for batch queries on Kafka"
                 )
-    if starting.kind is ending.kind and starting.everywhere is None and ending.everywhere is None:
+    if (
+        starting.kind is ending.kind
+        and starting.common_value is None
+        and ending.common_value is None
+    ):
         if starting.partitions.keys() != ending.partitions.keys():
             raise ConfigError(
                 f"The starting {starting.kind.value} name {_names(starting.partitions)}, "

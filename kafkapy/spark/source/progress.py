@@ -42,11 +42,11 @@ def micro_batch(progress: Mapping[str, Any]) -> MicroBatch:
     )
 
 
-def line(batch: MicroBatch) -> str:
+def format_line(batch: MicroBatch) -> str:
     """The line of a micro-batch for a terminal."""
     lags: dict[str, int] = defaultdict(int)
-    for tp, behind in batch.lag.items():
-        lags[tp.topic] += behind
+    for tp, partition_lag in batch.lag.items():
+        lags[tp.topic] += partition_lag
     lag = ", ".join(f"{topic} {lags[topic]:,}" for topic in sorted(lags)) or "unknown"
     return (
         f"batch {batch.batch_id}: {batch.rows:,} rows in {batch.duration_ms / 1000:.1f} s, "
@@ -54,20 +54,22 @@ def line(batch: MicroBatch) -> str:
     )
 
 
-def follow(query: StreamingQuery, reports: Iterable[Callable[[MicroBatch], object]]) -> None:
+def report_progress(
+    query: StreamingQuery, reports: Iterable[Callable[[MicroBatch], object]]
+) -> None:
     """Wait for the end of the query, and pass each of its micro-batches to the reports.
 
     Raises:
         StreamingQueryException: the query failed.
     """
-    seen = -1
+    last_batch_id = -1
     ended = False
     while not ended:
         ended = bool(query.awaitTermination(POLL_S)) if reports else query.awaitTermination()
         for progress in query.recentProgress:
             batch = micro_batch(progress)
-            if batch.batch_id > seen and batch.rows:
-                seen = batch.batch_id
+            if batch.batch_id > last_batch_id and batch.rows:
+                last_batch_id = batch.batch_id
                 for report in reports:
                     report(batch)
         ended = ended or not reports
@@ -80,20 +82,20 @@ class Metrics:
         from prometheus_client import CollectorRegistry, Counter, Gauge
 
         self.registry = CollectorRegistry()
-        place = ["topic", "partition"]
+        partition_labels = ["topic", "partition"]
 
         def gauge(name: str, help: str, labels: Iterable[str] = ()) -> Gauge:
             return Gauge(f"kafkapy_spark_{name}", help, labels, registry=self.registry)
 
-        self._lag = gauge("lag_offsets", "Offsets not yet processed.", place)
+        self._lag = gauge("lag_offsets", "Offsets not yet processed.", partition_labels)
         self._batch = gauge("batch_id", "The last micro-batch.")
         self._rate = gauge("rows_per_second", "Rows a second of the last micro-batch.")
         self._duration = gauge("batch_duration_seconds", "How long the last micro-batch took.")
         self._rows = Counter("kafkapy_spark_rows", "Rows read so far.", registry=self.registry)
 
     def __call__(self, batch: MicroBatch) -> None:
-        for (topic, partition), behind in batch.lag.items():
-            self._lag.labels(topic, str(partition)).set(behind)
+        for (topic, partition), partition_lag in batch.lag.items():
+            self._lag.labels(topic, str(partition)).set(partition_lag)
         self._batch.set(batch.batch_id)
         self._rate.set(batch.rows_per_s)
         self._duration.set(batch.duration_ms / 1000)
@@ -130,7 +132,9 @@ def _offsets(reported: Any) -> Offsets:
         return {}
     if not isinstance(topics, dict):
         return {}
-    return from_json_object({name: at for name, at in topics.items() if _by_partition(at)})
+    return from_json_object(
+        {name: offsets for name, offsets in topics.items() if _by_partition(offsets)}
+    )
 
 
 def _by_partition(value: Any) -> bool:

@@ -39,7 +39,7 @@ class Interval(NamedTuple):
     def __and__(self, other: Interval) -> Interval:
         return Interval(max(self.low, other.low), min(self.high, other.high))
 
-    def holds(self, number: int) -> bool:
+    def contains(self, number: int) -> bool:
         """Whether the interval contains `number`."""
         return self.low <= number <= self.high
 
@@ -60,13 +60,13 @@ class Bounds:
     offset: Interval = ANY
     timestamp_us: Interval = ANY
 
-    def admits(self, topic_partition: TopicPartition) -> bool:
+    def may_match(self, topic_partition: TopicPartition) -> bool:
         """Whether a partition may have matching records."""
         topic, partition = topic_partition
         return (
             (self.topics is None or topic in self.topics)
             and (self.partitions is None or partition in self.partitions)
-            and self.partition.holds(partition)
+            and self.partition.contains(partition)
         )
 
     @property
@@ -79,13 +79,13 @@ class Bounds:
 def push_filters(filters: Iterable[Filter]) -> tuple[Bounds, list[Filter]]:
     """The bounds from the conjunction of filters, and the filters left to Spark."""
     bounds = Bounds()
-    left: list[Filter] = []
+    remaining: list[Filter] = []
     for condition in filters:
         narrowed, exact = _narrow(bounds, condition)
         bounds = narrowed
         if not exact:
-            left.append(condition)
-    return bounds, left
+            remaining.append(condition)
+    return bounds, remaining
 
 
 def _narrow(bounds: Bounds, condition: Filter) -> tuple[Bounds, bool]:
@@ -97,7 +97,7 @@ def _narrow(bounds: Bounds, condition: Filter) -> tuple[Bounds, bool]:
         return bounds, column in _NEVER_NULL
     value = getattr(condition, "value", None)
     if column == "topic" and isinstance(condition, EqualTo | In):
-        return _among_topics(bounds, _values(condition)), True
+        return _restrict_topics(bounds, _values(condition)), True
     if column == "timestamp" and isinstance(value, datetime):
         interval = _interval(condition, _microseconds(value))
         if interval is None:
@@ -106,7 +106,7 @@ def _narrow(bounds: Bounds, condition: Filter) -> tuple[Bounds, bool]:
     if column not in ("partition", "offset"):
         return bounds, False
     if isinstance(condition, In):
-        return _among_numbers(bounds, column, _values(condition))
+        return _restrict_numbers(bounds, column, _values(condition))
     interval = _interval(condition, value) if type(value) is int else None
     if interval is None:
         return bounds, False
@@ -115,17 +115,17 @@ def _narrow(bounds: Bounds, condition: Filter) -> tuple[Bounds, bool]:
     return replace(bounds, offset=bounds.offset & interval), True
 
 
-def _among_topics(bounds: Bounds, names: frozenset[Any]) -> Bounds:
+def _restrict_topics(bounds: Bounds, names: frozenset[Any]) -> Bounds:
     return replace(bounds, topics=names if bounds.topics is None else names & bounds.topics)
 
 
-def _among_numbers(bounds: Bounds, column: str, numbers: frozenset[Any]) -> tuple[Bounds, bool]:
+def _restrict_numbers(bounds: Bounds, column: str, numbers: frozenset[Any]) -> tuple[Bounds, bool]:
     """The bounds for a list of numbers: each partition; offsets from the lowest to the highest."""
     if column == "partition":
-        both = numbers if bounds.partitions is None else numbers & bounds.partitions
-        return replace(bounds, partitions=both), True
-    known = [number for number in numbers if number is not None]
-    span = Interval(min(known), max(known)) if known else Interval(1, 0)
+        common = numbers if bounds.partitions is None else numbers & bounds.partitions
+        return replace(bounds, partitions=common), True
+    non_null = [number for number in numbers if number is not None]
+    span = Interval(min(non_null), max(non_null)) if non_null else Interval(1, 0)
     return replace(bounds, offset=bounds.offset & span), False
 
 
@@ -151,5 +151,5 @@ def _interval(condition: Filter, value: int) -> Interval | None:
 def _microseconds(moment: datetime) -> int:
     """Microseconds since 1970, exactly. A time without a zone is local, as in PySpark."""
     aware = moment.astimezone()
-    since = aware - datetime.fromtimestamp(0, aware.tzinfo)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    elapsed = aware - datetime.fromtimestamp(0, aware.tzinfo)
+    return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds

@@ -59,9 +59,9 @@ class Replica:
         """
         base = self.base_offsets[-1]
         end = base
-        view = _mapped(self._path(base))
+        view = _map_file(self._path(base))
         try:
-            for _, header in _checked(iter_headers(view), self._path(base)):
+            for _, header in _with_path_in_errors(iter_headers(view), self._path(base)):
                 end = header.next_offset
         except ApiError as error:
             if not skip_corrupt:
@@ -126,20 +126,20 @@ def find_replicas(paths: Sequence[str]) -> list[Replica]:
     return found
 
 
-def longest(replicas: Iterable[Replica], *, skip_corrupt: bool = False) -> list[Replica]:
+def longest_replicas(replicas: Iterable[Replica], *, skip_corrupt: bool = False) -> list[Replica]:
     """One replica of each partition: the one with the highest log end offset, then the longest
     one. Raises as `Replica.log_end_offset`.
     """
 
-    def reach(one: Replica) -> tuple[int, int]:
-        return one.log_end_offset(skip_corrupt=skip_corrupt), -one.base_offsets[0]
+    def reach(replica: Replica) -> tuple[int, int]:
+        return replica.log_end_offset(skip_corrupt=skip_corrupt), -replica.base_offsets[0]
 
     by_partition: dict[TopicPartition, list[Replica]] = {}
     for replica in replicas:
         by_partition.setdefault(replica.topic_partition, []).append(replica)
     return [
-        max(several, key=reach) if len(several) > 1 else several[0]
-        for _, several in sorted(by_partition.items())
+        max(candidates, key=reach) if len(candidates) > 1 else candidates[0]
+        for _, candidates in sorted(by_partition.items())
     ]
 
 
@@ -153,22 +153,24 @@ def read_segment(
           segment ends.
     """
     from kafkapy.record.columns import decode_columns  # not on the driver: see `engine`
-    from kafkapy.spark.source.arrow import record_batches, wanted
+    from kafkapy.spark.source.arrow import fields_to_decode, record_batches
 
     low, high = bounds.offset
     start, end = max(low, segment.base_offset), min(high + 1, segment.end_offset)
     path = Path(segment.path)
     try:
-        view = _mapped(path)[_position_of(path, start) :]
+        view = _map_file(path)[_position_of(path, start) :]
         decoded = decode_columns(
             view,
             start,
             end,
-            wanted=wanted(columns),
+            selection=fields_to_decode(columns),
             aborted=segment.aborted,
         )
-        for some in _checked(decoded, path):
-            yield from record_batches(some, segment.topic_partition, columns, bounds.timestamp_us)
+        for decoded_columns in _with_path_in_errors(decoded, path):
+            yield from record_batches(
+                decoded_columns, segment.topic_partition, columns, bounds.timestamp_us
+            )
         if segment.end_offset != _OFFSET_MAX:
             _check_closed(view, path)
     except ApiError as error:
@@ -211,7 +213,7 @@ def _base_offsets(directory: Path) -> tuple[int, ...]:
     return tuple(sorted(int(name[1]) for name in names if name is not None))
 
 
-def _mapped(path: Path) -> memoryview:
+def _map_file(path: Path) -> memoryview:
     """Map a file into memory. The map is released with its last view."""
     with path.open("rb") as file:
         if path.stat().st_size == 0:  # an empty file cannot be mapped
@@ -219,7 +221,7 @@ def _mapped(path: Path) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _checked(items: Iterator[Any], path: Path) -> Iterator[Any]:
+def _with_path_in_errors(items: Iterator[Any], path: Path) -> Iterator[Any]:
     """Yield the items. Add the file's path to errors."""
     try:
         yield from items

@@ -18,7 +18,13 @@ from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.spark.source.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.source.option_table import SEGMENT_OPTIONS
 from kafkapy.spark.source.pushdown import Bounds, push_filters
-from kafkapy.spark.source.segments import Replica, Segment, find_replicas, longest, read_segment
+from kafkapy.spark.source.segments import (
+    Replica,
+    Segment,
+    find_replicas,
+    longest_replicas,
+    read_segment,
+)
 from kafkapy.spark.source.source_columns import columns_of, default_columns, schema_of
 
 _KNOWN: Final = {option.name.lower(): option.name for option in SEGMENT_OPTIONS}
@@ -46,8 +52,8 @@ def parse_segments_options(given: Mapping[str, str]) -> SegmentsOptions:
     options = {name.lower(): value for name, value in given.items()}
     for name in options:
         if name not in _KNOWN:
-            near = difflib.get_close_matches(name, _KNOWN, n=1)
-            hint = f" Did you mean '{_KNOWN[near[0]]}'?" if near else ""
+            matches = difflib.get_close_matches(name, _KNOWN, n=1)
+            hint = f" Did you mean '{_KNOWN[matches[0]]}'?" if matches else ""
             raise ConfigError(f"Unknown option '{name}' for the kafkapy-segments source.{hint}")
     paths = tuple(comma_separated(options.get("path", "")))
     if not paths:
@@ -113,9 +119,9 @@ class SegmentsReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[SegmentPartition]:
         """The segments to read. Raises ConfigError, and ApiError for corrupt files."""
         options, bounds = self._options, self._bounds
-        replicas = [each for each in find_replicas(options.paths) if self._wanted(each)]
+        replicas = [each for each in find_replicas(options.paths) if self._is_selected(each)]
         if not options.all_replicas:
-            replicas = longest(replicas, skip_corrupt=not options.fail_on_data_loss)
+            replicas = longest_replicas(replicas, skip_corrupt=not options.fail_on_data_loss)
         return [
             SegmentPartition(segment, bounds)
             for replica in replicas
@@ -132,12 +138,12 @@ class SegmentsReader(DataSourceReader):  # type: ignore[misc]
                 skip_corrupt=not self._options.fail_on_data_loss,
             )
 
-    def _wanted(self, replica: Replica) -> bool:
+    def _is_selected(self, replica: Replica) -> bool:
         options, topic = self._options, replica.topic_partition.topic
         return (
             (options.topics is None or topic in options.topics)
             and (options.pattern is None or options.pattern.fullmatch(topic) is not None)
-            and self._bounds.admits(replica.topic_partition)
+            and self._bounds.may_match(replica.topic_partition)
         )
 
 
@@ -146,5 +152,5 @@ class FilteringSegmentsReader(SegmentsReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Use the filters on topic, partition, offset and timestamp. Returns the others."""
-        self._bounds, left = push_filters(filters)
-        return left
+        self._bounds, remaining = push_filters(filters)
+        return remaining

@@ -14,11 +14,11 @@ from kafkapy.spark.sink.sink_options import COLUMN_TYPES
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_BAD: Final = "_corrupt_record"
+_CORRUPT_RECORD: Final = "_corrupt_record"
 _PARSED: Final = "__parsed"
 
 
-def unfold(frame: DataFrame, ddl: str) -> DataFrame:
+def parse_json_rows(frame: DataFrame, ddl: str) -> DataFrame:
     """The fields of JSON values as columns, then the record's own columns, except those with the
     name of a field.
 
@@ -34,16 +34,16 @@ def unfold(frame: DataFrame, ddl: str) -> DataFrame:
     try:
         fields = StructType.fromDDL(ddl).fieldNames()
     except PySparkException as error:
-        why = str(error).strip().partition("\n")[0]
-        raise ConfigError(f"--schema is not DDL such as 'id INT, at TIMESTAMP': {why}") from None
-    options = {"columnNameOfCorruptRecord": _BAD}
+        reason = str(error).strip().partition("\n")[0]
+        raise ConfigError(f"--schema is not DDL such as 'id INT, at TIMESTAMP': {reason}") from None
+    options = {"columnNameOfCorruptRecord": _CORRUPT_RECORD}
     parsed = F.from_json(F.col("value").cast("string"), ddl, options)
     hidden = {name.lower() for name in (*fields, "value")}
-    own = [name for name in frame.columns if name.lower() not in hidden]
-    return frame.withColumn(_PARSED, parsed).select(f"{_PARSED}.*", *own)
+    record_columns = [name for name in frame.columns if name.lower() not in hidden]
+    return frame.withColumn(_PARSED, parsed).select(f"{_PARSED}.*", *record_columns)
 
 
-def fold(frame: DataFrame) -> DataFrame:
+def to_json_rows(frame: DataFrame) -> DataFrame:
     """Rows for the sink. Without a column `value`, all columns except the sink's own become
     JSON.
     """
@@ -51,6 +51,6 @@ def fold(frame: DataFrame) -> DataFrame:
         return frame
     from pyspark.sql import functions as F
 
-    own = [name for name in frame.columns if name in COLUMN_TYPES]
+    sink_columns = [name for name in frame.columns if name in COLUMN_TYPES]
     rest = [F.col(f"`{name}`") for name in frame.columns if name not in COLUMN_TYPES]
-    return frame.select(F.to_json(F.struct(*rest)).alias("value"), *own)
+    return frame.select(F.to_json(F.struct(*rest)).alias("value"), *sink_columns)

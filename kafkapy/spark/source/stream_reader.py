@@ -27,6 +27,7 @@ from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
 from kafkapy.spark.source.offsets import (
     Offsets,
     end_offset,
+    existing_part,
     from_json_object,
     plan_ranges,
     rate_limit,
@@ -34,7 +35,6 @@ from kafkapy.spark.source.offsets import (
     split_ranges,
     start_of,
     to_json_object,
-    what_is_left,
 )
 from kafkapy.spark.source.options import SourceOptions
 from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
@@ -83,14 +83,14 @@ class KafkapyStreamReader(
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Set the end of the query to the present ends of the partitions."""
-        self._target = self._fresh_latest({})
+        self._target = self._fetch_latest({})
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next micro-batch; `start` if none is due, as Spark requires."""
         begin = from_json_object(start)
         self._commit_finished(begin)  # Spark has finished the records before `start`
         latest = self._target if self._target is not None else self._cached_latest(begin)
-        if isinstance(limit, ReadMaxRows | ReadMinRows) and self._delayed(begin, latest):
+        if isinstance(limit, ReadMaxRows | ReadMinRows) and self._must_delay(begin, latest):
             return start
         end = latest
         if isinstance(limit, ReadMaxRows):
@@ -119,8 +119,8 @@ class KafkapyStreamReader(
         report_losses(losses, options.fail_on_data_loss, log.warning)
         # Split before lost offsets are removed: `exactlyOnce` identifies a batch's tasks by their
         # numbers, which must stay the same if the batch is planned again after retention.
-        cut = split_ranges(planned, options.min_partitions, options.max_records_per_partition)
-        return [RangePartition(what_is_left(part, earliest, latest)) for part in cut]
+        tasks = split_ranges(planned, options.min_partitions, options.max_records_per_partition)
+        return [RangePartition(existing_part(part, earliest, latest)) for part in tasks]
 
     def read(self, partition: Any) -> Iterator[Any]:
         """Read a partition, in an executor."""
@@ -133,34 +133,36 @@ class KafkapyStreamReader(
     def _commit_finished(self, offsets: Offsets) -> None:
         """Commit the progress to `commitGroupId` for observers. The query does not depend on it."""
         group = self._options.commit_group_id
-        news = {tp: at for tp, at in offsets.items() if at > self._committed.get(tp, -1)}
-        if group is None or not news:
+        new_offsets = {tp: at for tp, at in offsets.items() if at > self._committed.get(tp, -1)}
+        if group is None or not new_offsets:
             return
         limits = ("default.api.timeout.ms", "request.timeout.ms")
-        patience = dict.fromkeys(limits, str(COMMIT_LIMIT_MS))
+        timeouts = dict.fromkeys(limits, str(COMMIT_LIMIT_MS))
         try:
-            commit_offsets(cluster_of(self._options.client_properties | patience), group, news)
+            commit_offsets(
+                cluster_of(self._options.client_properties | timeouts), group, new_offsets
+            )
         except ApiError as error:
             log.warning("The offsets of group %s were not committed: %s", group, error)
-        self._committed |= news
+        self._committed |= new_offsets
 
-    def _delayed(self, begin: Offsets, latest: Offsets) -> bool:
+    def _must_delay(self, begin: Offsets, latest: Offsets) -> bool:
         """Whether to wait because of `minOffsetsPerTrigger` and `maxTriggerDelay`; never before the
         first batch.
         """
-        least = self._options.min_offsets_per_trigger
-        if least is None or self._last_trigger is None or self._target is not None:
+        min_offsets = self._options.min_offsets_per_trigger
+        if min_offsets is None or self._last_trigger is None or self._target is not None:
             return False
         waited_ms = (time.monotonic() - self._last_trigger) * 1000
         new = sum(offset - begin.get(tp, 0) for tp, offset in latest.items())
-        return new < least and waited_ms < self._options.max_trigger_delay_ms
+        return new < min_offsets and waited_ms < self._options.max_trigger_delay_ms
 
     def _cached_latest(self, known: Offsets) -> Offsets:
         if self._latest is None or time.monotonic() >= self._latest_until:
-            return self._fresh_latest(known)
+            return self._fetch_latest(known)
         return self._latest
 
-    def _fresh_latest(self, known: Offsets) -> Offsets:
+    def _fetch_latest(self, known: Offsets) -> Offsets:
         reader = self._reader()
         must_exist = self._options.fail_on_data_loss
         self._latest = reader.latest(reader.partitions(must_exist=must_exist), known)

@@ -62,7 +62,7 @@ logger.parquet2.name = parquet.CorruptStatistics
 logger.parquet2.level = error
 """
 _PATTERN: Final = "%d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex"
-_USUAL: Final = (
+_USUAL_WARNINGS: Final = (
     "Your hostname, .* resolves to a loopback address",
     "Set SPARK_LOCAL_IP if you need to bind to another address",
     "Unable to load native-hadoop library",
@@ -117,7 +117,7 @@ class QuietLog(NamedTuple):
 
     def write_config(self) -> None:
         """Write the log4j properties."""
-        usual = "|".join(_USUAL)
+        usual = "|".join(_USUAL_WARNINGS)
         text = _CONFIG.format(file=self.file, pattern=_PATTERN, usual=usual)
         self._config.write_text(text)
 
@@ -139,14 +139,14 @@ def run(words: list[str], environ: Mapping[str, str]) -> int:
     """
     pid = os.fork()
     if pid == 0:
-        _become(words, environ)
+        _exec(words, environ)
     for number in _SIGNALS:
         signal.signal(number, lambda number, _: os.kill(pid, number))
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return status if status >= 0 else 128 - status
 
 
-def _become(words: list[str], environ: Mapping[str, str]) -> NoReturn:
+def _exec(words: list[str], environ: Mapping[str, str]) -> NoReturn:
     try:
         if hasattr(os, "pidfd_open"):  # Linux
             import ctypes

@@ -19,16 +19,16 @@ from typing import Final
 from kafkapy.common.java_properties import format_properties
 from kafkapy.spark.submit.session import PROPERTY
 
-PUBLIC: Final = frozenset(("bootstrap.servers",))
+PUBLIC_PROPERTIES: Final = frozenset(("bootstrap.servers",))
 REDACTION: Final = "spark.redaction.regex"
 # Spark's default, and Kafka's properties with secrets that the default does not match.
-_REDACTED: Final = r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key|ssl[.]key"
+_REDACTION_PATTERN: Final = r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key|ssl[.]key"
 _MODE: Final = 0o600
 
 
 def private_conf(properties: Mapping[str, str]) -> dict[str, str]:
     """The Spark conf of the properties that must not be on a command line."""
-    return {PROPERTY + k: v for k, v in properties.items() if k not in PUBLIC}
+    return {PROPERTY + k: v for k, v in properties.items() if k not in PUBLIC_PROPERTIES}
 
 
 def file_text(base: Path | None, conf: Mapping[str, str], *, redacts: bool) -> bytes:
@@ -40,7 +40,7 @@ def file_text(base: Path | None, conf: Mapping[str, str], *, redacts: bool) -> b
     """
     text = b"" if base is None else base.read_bytes() + b"\n"
     if not redacts and not re.search(rb"(?m)^\s*spark\.redaction\.regex\b", text):
-        conf = {**conf, REDACTION: _REDACTED}
+        conf = {**conf, REDACTION: _REDACTION_PATTERN}
     return text + format_properties(conf).encode("ascii")
 
 
@@ -64,13 +64,13 @@ def _named_file(content: bytes) -> str:
     path = Path(directory, "spark.properties")
     path.touch(_MODE)
     path.write_bytes(content)
-    lifeline, held = os.pipe()
-    os.set_inheritable(held, True)  # closed at the end of the next program
+    read_end, write_end = os.pipe()
+    os.set_inheritable(write_end, True)  # closed at the end of the next program
     if os.fork() == 0:
-        os.close(held)
+        os.close(write_end)
         os.setsid()
-        os.read(lifeline, 1)
+        os.read(read_end, 1)
         shutil.rmtree(directory, ignore_errors=True)
         os._exit(0)
-    os.close(lifeline)
+    os.close(read_end)
     return str(path)

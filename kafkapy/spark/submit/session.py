@@ -54,8 +54,8 @@ def read(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> Da
 def read_stream(spark: SparkSession, columns: Sequence[str] = (), **options: Any) -> DataFrame:
     """The topics of `--from` as a stream, by default from the earliest offset; see `read`."""
     register(spark)
-    wired = {"startingOffsets": "earliest"} | _source(spark, options)
-    reader = spark.readStream.format(FORMAT).options(**wired)
+    settings = {"startingOffsets": "earliest"} | _source(spark, options)
+    reader = spark.readStream.format(FORMAT).options(**settings)
     return _load(spark, reader, columns)
 
 
@@ -73,11 +73,11 @@ def write_stream(frame: DataFrame, **options: Any) -> DataStreamWriter:
     """A writer of the stream to the topic of `--to`, with the checkpoint of `--checkpoint`."""
     spark = frame.sparkSession
     register(spark)
-    wired = _sink(spark, options)
+    settings = _sink(spark, options)
     checkpoint = checkpoint_of(spark)
     if checkpoint is not None:
-        wired.setdefault("checkpointLocation", checkpoint)
-    return frame.writeStream.format(FORMAT).options(**wired)
+        settings.setdefault("checkpointLocation", checkpoint)
+    return frame.writeStream.format(FORMAT).options(**settings)
 
 
 def checkpoint_of(spark: SparkSession) -> str | None:
@@ -102,7 +102,7 @@ def _load(
 
 def _source(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
     given = {name.lower() for name in options}
-    wired = _properties(spark)
+    settings = _properties(spark)
     topics = conf_of(spark, FROM)
     if not given & {"subscribe", "subscribepattern", "assign"}:
         if topics is None:
@@ -110,16 +110,16 @@ def _source(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
                 "No topic to read: run the script with 'kafkapy spark-submit --from TOPICS', "
                 "or give the option subscribe"
             )
-        wired["subscribe"] = topics
-    return wired | options
+        settings["subscribe"] = topics
+    return settings | options
 
 
 def _sink(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
-    wired = _properties(spark)
+    settings = _properties(spark)
     topic = target_of(spark)
     if topic is not None:
-        wired["topic"] = topic
-    return wired | options
+        settings["topic"] = topic
+    return settings | options
 
 
 def _properties(spark: SparkSession) -> dict[str, Any]:

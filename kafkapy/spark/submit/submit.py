@@ -24,7 +24,12 @@ import kafkapy
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import parse_properties
-from kafkapy.spark.submit.secret_properties import PUBLIC, REDACTION, file_text, private_conf
+from kafkapy.spark.submit.secret_properties import (
+    PUBLIC_PROPERTIES,
+    REDACTION,
+    file_text,
+    private_conf,
+)
 from kafkapy.spark.submit.session import (
     CHECKPOINT,
     COLUMNS,
@@ -36,7 +41,7 @@ from kafkapy.spark.submit.session import (
     SQL,
     TO,
 )
-from kafkapy.spark.workers.kept_files import kept_file
+from kafkapy.spark.workers.kept_files import cached_file
 from kafkapy.spark.workers.worker_python import PYTHON_VARIABLES, installed_spark, worker_python
 
 FLAGS: Final = frozenset(
@@ -50,7 +55,7 @@ _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class JobConf:
     """The topics that a job reads and writes, and the cluster's address and properties."""
 
     source: str | None = None
@@ -67,7 +72,7 @@ class Wiring:
         """The Spark conf that passes this to the driver, without the properties that may be secret,
         which are in a file.
         """
-        wired = {
+        conf = {
             FROM: self.source,
             COLUMNS: self.columns,
             TO: self.target,
@@ -77,8 +82,8 @@ class Wiring:
             ONCE: "true" if self.once else None,
             METRICS_PORT: None if self.metrics_port is None else str(self.metrics_port),
         }
-        properties = {PROPERTY + k: v for k, v in self.properties.items() if k in PUBLIC}
-        return {name: value for name, value in wired.items() if value is not None} | properties
+        properties = {PROPERTY + k: v for k, v in self.properties.items() if k in PUBLIC_PROPERTIES}
+        return {name: value for name, value in conf.items() if value is not None} | properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,9 @@ class Submission:
 
     def values(self, name: str) -> list[str]:
         """Every value of an option, written `--name value` or `--name=value`."""
-        apart = [after for word, after in pairwise(self.options) if word == name]
+        separate = [after for word, after in pairwise(self.options) if word == name]
         joined = [word.partition("=")[2] for word in self.options if word.startswith(name + "=")]
-        return apart + joined
+        return separate + joined
 
     def confs(self) -> list[tuple[str, str]]:
         """The Spark confs that the user gives."""
@@ -108,14 +113,14 @@ class Submission:
 
     def without(self, name: str) -> tuple[str, ...]:
         """The options without `name` and its values."""
-        kept: list[str] = []
+        remaining: list[str] = []
         rest = iter(self.options)
         for word in rest:
             if word == name:
                 next(rest, None)
             elif not word.startswith(name + "="):
-                kept.append(word)
-        return tuple(kept)
+                remaining.append(word)
+        return tuple(remaining)
 
 
 def split(words: Sequence[str]) -> Submission:
@@ -129,7 +134,7 @@ def split(words: Sequence[str]) -> Submission:
 
 
 def properties_of(
-    submission: Submission, wiring: Wiring, spark_home: Path, environ: Mapping[str, str]
+    submission: Submission, job_conf: JobConf, spark_home: Path, environ: Mapping[str, str]
 ) -> bytes | None:
     """The content of a property file with the properties that may be secret, and with those of the
     property file that it replaces. None if no property may be secret.
@@ -137,7 +142,7 @@ def properties_of(
     Raises:
         ConfigError: the user's own property file cannot be read.
     """
-    conf = private_conf(wiring.properties)
+    conf = private_conf(job_conf.properties)
     if not conf:
         return None
     given = submission.values("--properties-file")
@@ -154,7 +159,7 @@ def properties_of(
 
 def command_line(
     submission: Submission,
-    wiring: Wiring,
+    job_conf: JobConf,
     spark_home: Path,
     cache_dir: Path,
     properties_file: str | None = None,
@@ -171,27 +176,30 @@ def command_line(
     """
     environ = os.environ if environ is None else environ
     remote = not is_local(submission, spark_home, environ)
-    kept = submission.without("--py-files")
+    user_options = submission.without("--py-files")
     if properties_file is not None:
-        kept = Submission(kept, None, ()).without("--properties-file")
-    options = list(kept)
+        user_options = Submission(user_options, None, ()).without("--properties-file")
+    options = list(user_options)
     if properties_file is not None:
         options += ["--properties-file", properties_file]
-    listed = partial(_listed, submission, spark_home, environ)
+    setting_items = partial(_setting_items, submission, spark_home, environ)
     py_files = submission.values("--py-files")
     if remote:
-        py_files = [*(py_files or listed("spark.submit.pyFiles")), str(package_zip(cache_dir))]
+        py_files = [
+            *(py_files or setting_items("spark.submit.pyFiles")),
+            str(package_zip(cache_dir)),
+        ]
     if py_files:
         options += ["--py-files", ",".join(py_files)]
-    for name, value in wiring.conf().items():
+    for name, value in job_conf.conf().items():
         options += ["--conf", f"{name}={value}"]
     script, arguments = submission.script, submission.arguments
-    if wiring.sql is not None:
+    if job_conf.sql is not None:
         script = _transform_job()
-    elif script is not None and wiring.source is not None and defines_transform(script):
+    elif script is not None and job_conf.source is not None and defines_transform(script):
         arguments = (script, *arguments)
         if remote:
-            files = submission.values("--files") or listed("spark.files")
+            files = submission.values("--files") or setting_items("spark.files")
             options += ["--files", ",".join([*files, script])]
         script = _transform_job()
     words = [str(spark_home / "bin" / "spark-submit"), *options]
@@ -220,14 +228,14 @@ def environment(
     return defaults | given
 
 
-def has_local_workers(words: Sequence[str], environ: Mapping[str, str], cache_dir: Path) -> bool:
+def uses_worker_python(words: Sequence[str], environ: Mapping[str, str], cache_dir: Path) -> bool:
     """Whether a command line runs Python with the workers' Python of `environment`."""
     submission = split(words[1:])
     others = [name for name, _ in submission.confs() if name in _PYTHON_CONFS]
-    are_ours = (
+    is_worker_python = (
         all(Path(environ[name]).parent == cache_dir for name in PYTHON_VARIABLES) and not others
     )
-    return are_ours and (submission.script or "").endswith(".py")
+    return is_worker_python and (submission.script or "").endswith(".py")
 
 
 def find_spark_home(environ: Mapping[str, str]) -> Path:
@@ -270,7 +278,7 @@ def is_local(submission: Submission, spark_home: Path, environ: Mapping[str, str
     return all(master == "local" or master.startswith("local[") for master in masters)
 
 
-def _listed(
+def _setting_items(
     submission: Submission, spark_home: Path, environ: Mapping[str, str], name: str
 ) -> list[str]:
     """The items of a setting. Spark ignores the setting if the flag for it is given."""
@@ -333,4 +341,4 @@ def package_zip(cache_dir: Path) -> Path:
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sources.items():
             archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), content, zipfile.ZIP_DEFLATED)
-    return kept_file(cache_dir, f"kafkapy-{kafkapy.__version__}", ".zip", data.getvalue())
+    return cached_file(cache_dir, f"kafkapy-{kafkapy.__version__}", ".zip", data.getvalue())

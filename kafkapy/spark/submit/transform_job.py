@@ -21,8 +21,8 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkapy.common.errors import ConfigError, KafkapyError
-from kafkapy.spark.source.progress import Metrics, MicroBatch, follow, line
-from kafkapy.spark.source.shaping import fold, unfold
+from kafkapy.spark.source.progress import Metrics, MicroBatch, format_line, report_progress
+from kafkapy.spark.source.shaping import parse_json_rows, to_json_rows
 from kafkapy.spark.submit import session
 
 Transform = Callable[[DataFrame], DataFrame]
@@ -70,16 +70,16 @@ def run(spark: SparkSession, transform: Transform) -> None:
     """Read, transform, write."""
     schema = session.conf_of(spark, session.SCHEMA)
 
-    def shaped(records: DataFrame) -> DataFrame:
-        return transform(records if schema is None else unfold(records, schema))
+    def apply_transform(records: DataFrame) -> DataFrame:
+        return transform(records if schema is None else parse_json_rows(records, schema))
 
     target = session.target_of(spark)
     if session.checkpoint_of(spark) is not None:
-        stream(spark, shaped(session.read_stream(spark)), target is not None)
+        stream(spark, apply_transform(session.read_stream(spark)), target is not None)
         return
-    frame = shaped(session.read(spark))
+    frame = apply_transform(session.read(spark))
     if target is not None:
-        session.write(fold(frame))
+        session.write(to_json_rows(frame))
     else:
         frame.show(truncate=False)
 
@@ -87,7 +87,7 @@ def run(spark: SparkSession, transform: Transform) -> None:
 def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
     """Run the stream to its end, and report each micro-batch to a terminal and to Prometheus."""
     if has_target:
-        writer = session.write_stream(fold(frame))
+        writer = session.write_stream(to_json_rows(frame))
     else:
         writer = frame.writeStream.format("console")
         writer = writer.option("checkpointLocation", session.checkpoint_of(spark))
@@ -95,20 +95,20 @@ def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
         writer = writer.trigger(availableNow=True)
     reports: list[Callable[[MicroBatch], object]] = []
     if sys.stderr.isatty():
-        reports.append(lambda batch: sys.stderr.write(f"{line(batch)}\n"))
+        reports.append(lambda batch: sys.stderr.write(f"{format_line(batch)}\n"))
     port = session.conf_of(spark, session.METRICS_PORT)
     if port is not None:
         metrics = Metrics()
         reports.append(metrics)
         metrics.serve(int(port))
-    follow(writer.start(), reports)
+    report_progress(writer.start(), reports)
 
 
 def refusal(error: PySparkException, *, is_query: bool) -> str | None:
     """The error as one line; None for a fault of the user's script."""
-    ours = re.findall(r"^kafkapy\.common\.errors\.\w+: (.*)$", str(error), re.MULTILINE)
-    if ours:
-        return str(ours[-1])
+    kafkapy_errors = re.findall(r"^kafkapy\.common\.errors\.\w+: (.*)$", str(error), re.MULTILINE)
+    if kafkapy_errors:
+        return str(kafkapy_errors[-1])
     return next(iter(str(error).splitlines()), "") if is_query else None
 
 

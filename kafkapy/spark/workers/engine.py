@@ -26,7 +26,7 @@ from kafkapy.spark.source.pushdown import ANY, Interval
 
 log: Final = logging.getLogger("kafkapy.spark")
 
-_GONE: Final = frozenset(
+_LOSS_ERRORS: Final = frozenset(
     {
         ErrorCode.OFFSET_OUT_OF_RANGE,
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -51,11 +51,13 @@ def cluster_of(properties: Mapping[str, str]) -> Cluster:
     key = frozenset(properties.items())
     if key not in clusters:
         servers = properties["bootstrap.servers"]
-        clusters[key] = Cluster(servers, properties, "kafkapy-spark", allocate=_unwritten)
+        clusters[key] = Cluster(
+            servers, properties, "kafkapy-spark", allocate=_allocate_uninitialized
+        )
     return clusters[key]
 
 
-def _unwritten(size: int) -> memoryview:
+def _allocate_uninitialized(size: int) -> memoryview:
     """Memory that is not zeroed. The heap keeps it between fetches, together with the memory of
     columns, because glibc maps only blocks that are larger than the largest one freed so far.
     """
@@ -88,16 +90,16 @@ def read_range(
                 max_bytes=options.fetch_bytes,
                 isolation_level=options.isolation_level,
             ):
-                yield from _decoded(fetched, OffsetRange(tp, position, end), options, timestamp_us)
+                yield from _decode(fetched, OffsetRange(tp, position, end), options, timestamp_us)
                 position = fetched.next_offset
             return
         except ApiError as error:
-            if error.code not in _GONE:
+            if error.code not in _LOSS_ERRORS:
                 raise
             position = _after_loss(cluster, options, OffsetRange(tp, position, end), error)
 
 
-def _decoded(
+def _decode(
     fetched: FetchedBatches, rest: OffsetRange, options: SourceOptions, timestamp_us: Interval
 ) -> Iterator[Any]:
     """The records of one fetch within the range.
@@ -107,7 +109,7 @@ def _decoded(
     """
     with _without_garbage_collection():
         from kafkapy.record.columns import decode_columns
-        from kafkapy.spark.source.arrow import record_batches, wanted
+        from kafkapy.spark.source.arrow import fields_to_decode, record_batches
 
     tp, start, end = rest
     try:
@@ -115,7 +117,7 @@ def _decoded(
             fetched.buffer,
             start,
             end,
-            wanted=wanted(options.columns),
+            selection=fields_to_decode(options.columns),
             aborted=fetched.aborted_transactions,
         ):
             yield from record_batches(columns, tp, options.columns, timestamp_us)
@@ -128,12 +130,12 @@ def _without_garbage_collection() -> Iterator[None]:
     """Disable garbage collection during imports, which create no garbage: it takes a sixth of
     numba's import time.
     """
-    was_on = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_on:
+        if was_enabled:
             gc.enable()
 
 
@@ -147,21 +149,21 @@ def _after_loss(
         ApiError: the leader does not return the offsets that are left.
     """
     tp = rest.topic_partition
-    log_start, log_end = (_told_offset(cluster, tp, place) for place in (EARLIEST, LATEST))
+    log_start, log_end = (_list_offset(cluster, tp, timestamp) for timestamp in (EARLIEST, LATEST))
     resume = min(log_start, rest.end) if log_start > rest.start else rest.end
-    there = f"it has {log_start} to {log_end} now" if log_end >= 0 else error.code.name
-    loss = f"{tp} offsets {rest.start} to {resume} cannot be read ({there})"
+    log_range = f"it has {log_start} to {log_end} now" if log_end >= 0 else error.code.name
+    loss = f"{tp} offsets {rest.start} to {resume} cannot be read ({log_range})"
     report_losses([loss], options.fail_on_data_loss, log.warning)
     return resume
 
 
-def _told_offset(cluster: Cluster, topic_partition: TopicPartition, place: int) -> int:
+def _list_offset(cluster: Cluster, topic_partition: TopicPartition, timestamp: int) -> int:
     """The first or last offset of a partition; -1 if the partition does not exist.
 
     Raises:
         ApiError: the leader returns another error.
     """
-    found = cluster.list_offsets({topic_partition: place})[topic_partition]
-    if found.error is not ErrorCode.NONE and found.error not in _GONE:
+    found = cluster.list_offsets({topic_partition: timestamp})[topic_partition]
+    if found.error is not ErrorCode.NONE and found.error not in _LOSS_ERRORS:
         raise ApiError(found.error, f"Offsets of {topic_partition}: {found.error.name}")
     return found.offset

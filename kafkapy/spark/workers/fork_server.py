@@ -28,12 +28,12 @@ from typing import Final, NamedTuple
 
 from kafkapy.common.system import raise_open_files_limit
 from kafkapy.spark.workers.fork_server_launcher import (
+    FORKED,
     LENGTH_BYTES,
     READY,
     REFUSED,
     SOCKET_VARIABLE,
-    TAKEN,
-    with_short_name,
+    call_with_short_path,
 )
 
 MODULES: Final = (
@@ -65,21 +65,21 @@ worker by the loaded module.
 
 REQUEST_LIMIT_S: Final = 20.0
 _STREAMS: Final = 3
-SET_HERE: Final = {
+FIXED_ENVIRONMENT: Final = {
     "PYTHONHASHSEED": "0",  # as bin/spark-submit
     "PYTHONUNBUFFERED": "YES",  # as the JVM
     "SPARK_PYTHON_RUNTIME": "PYTHON_WORKER",
     "OMP_NUM_THREADS": "1",  # as the JVM for tasks; OpenBLAS starts threads when it is imported
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow would start a thread, too
 }
-_FREE: Final = frozenset(
+_IGNORED_VARIABLES: Final = frozenset(
     (
         *("_", "SHLVL", "PWD", "OLDPWD", "PYTHONPATH", "JE_ARROW_MALLOC_CONF"),
         "_PYSPARK_DRIVER_CONN_INFO_PATH",  # pyspark passes it to the JVM that it starts
     )
 )
-_FREE_PREFIXES: Final = ("SPARK_", "PYSPARK_", "PYTHON_")
-_NEVER: Final = frozenset(
+_IGNORED_PREFIXES: Final = ("SPARK_", "PYSPARK_", "PYTHON_")
+_REFUSED_VARIABLES: Final = frozenset(
     (
         "PYSPARK_EXECUTOR_MEMORY_MB",  # limits of address space, which would count shared memory
         "PYSPARK_PLANNER_MEMORY_MB",
@@ -89,12 +89,12 @@ _NEVER: Final = frozenset(
 )
 
 
-class Caller(NamedTuple):
+class ProcessSpec(NamedTuple):
     """The properties of a Python process in which it differs from others on this machine."""
 
     executable: str
     directory: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     environ: Mapping[str, str]
 
     def path(self) -> list[str]:
@@ -102,45 +102,53 @@ class Caller(NamedTuple):
         return list(dict.fromkeys(self.environ.get("PYTHONPATH", "").split(os.pathsep)))
 
 
-def decoded(text: bytes) -> Caller:
+def decode_request(text: bytes) -> ProcessSpec:
     """The message of `fork_server_launcher.encoded`, without the length.
 
     Raises:
         ValueError: the message is malformed.
     """
     executable, directory, count, *rest = (os.fsdecode(part) for part in text.split(b"\0"))
-    words, variables = rest[: int(count)], rest[int(count) :]
+    arguments, variables = rest[: int(count)], rest[int(count) :]
     environ = {name: value for name, _, value in (each.partition("=") for each in variables)}
-    return Caller(executable, directory, tuple(words), environ)
+    return ProcessSpec(executable, directory, tuple(arguments), environ)
 
 
-def fits(own: Caller, asked: Caller) -> bool:
+def is_compatible(own: ProcessSpec, requested: ProcessSpec) -> bool:
     """Whether a fork of `own` is equivalent to the requested process.
 
     Libraries read the environment when they are imported, so it must be the same, except for
     Spark's own variables for workers.
     """
-    dash_m, module = (*asked.words, "", "")[:2]
-    if dash_m != "-m" or not module.startswith("pyspark.") or asked.environ.keys() & _NEVER:
+    dash_m, module = (*requested.arguments, "", "")[:2]
+    if (
+        dash_m != "-m"
+        or not module.startswith("pyspark.")
+        or requested.environ.keys() & _REFUSED_VARIABLES
+    ):
         return False
-    if (own.executable, own.directory) != (asked.executable, asked.directory):
+    if (own.executable, own.directory) != (requested.executable, requested.directory):
         return False
-    theirs = {"OMP_NUM_THREADS": "1", **asked.environ}
-    different = {name for name, _ in own.environ.items() ^ theirs.items()}
-    free = {name for name in different if name in _FREE or name.startswith(_FREE_PREFIXES)}
-    return own.path() == asked.path() and different == free
+    requested_environ = {"OMP_NUM_THREADS": "1", **requested.environ}
+    different = {name for name, _ in own.environ.items() ^ requested_environ.items()}
+    ignored = {
+        name
+        for name in different
+        if name in _IGNORED_VARIABLES or name.startswith(_IGNORED_PREFIXES)
+    }
+    return own.path() == requested.path() and different == ignored
 
 
 class _Child(NamedTuple):
     pid: int
-    ended: int  # a file descriptor that is readable when the child has ended
+    pidfd: int  # a file descriptor that is readable when the child has ended
     launcher: socket.socket
 
 
 class ForkServer:
     """Serves launchers until the lifeline ends."""
 
-    def __init__(self, own: Caller, listener: socket.socket, lifeline: int) -> None:
+    def __init__(self, own: ProcessSpec, listener: socket.socket, lifeline: int) -> None:
         self._own = own
         self._listener = listener
         self._lifeline = lifeline
@@ -149,41 +157,41 @@ class ForkServer:
         self._poller.register(listener, select.POLLIN)
         self._poller.register(lifeline, select.POLLIN)
 
-    def serve(self) -> Caller | None:
+    def serve(self) -> ProcessSpec | None:
         """Serve launchers. In a child, returns the caller to become; in the fork server, returns
         None at its end.
         """
         while True:
             ready = {fd for fd, _ in self._poller.poll()}
             if self._lifeline in ready:
-                self._end(self._children)
+                self._terminate(self._children)
                 return None
-            for child in [child for child in self._children if child.ended in ready]:
+            for child in [child for child in self._children if child.pidfd in ready]:
                 self._reap(child)
-            self._end([child for child in self._children if child.launcher.fileno() in ready])
+            self._terminate([child for child in self._children if child.launcher.fileno() in ready])
             if self._listener.fileno() in ready:
-                asked = self._answer(self._listener.accept()[0])
-                if asked is not None:
-                    return asked
+                requested = self._handle_request(self._listener.accept()[0])
+                if requested is not None:
+                    return requested
 
-    def _answer(self, launcher: socket.socket) -> Caller | None:
+    def _handle_request(self, launcher: socket.socket) -> ProcessSpec | None:
         """Fork a requested process, if that is possible."""
         try:
-            asked, streams = received(launcher)
+            requested, streams = receive_request(launcher)
         except (OSError, ValueError):  # the launcher has ended, or is another program
             launcher.close()
             return None
-        pid = self._fork(launcher, streams) if fits(self._own, asked) else None
+        pid = self._fork(launcher, streams) if is_compatible(self._own, requested) else None
         for stream in streams:
             os.close(stream)
         if pid == 0:
-            return asked
+            return requested
         if pid is None:
             with suppress(OSError), launcher:
                 launcher.sendall(REFUSED)
             return None
         child = _Child(pid, os.pidfd_open(pid), launcher)
-        self._poller.register(child.ended, select.POLLIN)
+        self._poller.register(child.pidfd, select.POLLIN)
         self._poller.register(launcher, select.POLLIN)
         self._children.append(child)
         return None
@@ -198,41 +206,41 @@ class ForkServer:
             return None
         if pid == 0:
             try:
-                launcher.sendall(TAKEN)
+                launcher.sendall(FORKED)
             except OSError:
                 os._exit(1)  # the launcher has ended
             for target, stream in enumerate(streams):
                 os.dup2(stream, target)
             for other in self._children:
                 other.launcher.close()
-                os.close(other.ended)
+                os.close(other.pidfd)
             launcher.close()
             os.close(self._lifeline)
             os.setpgid(0, 0)
         return pid
 
-    def _end(self, children: Sequence[_Child]) -> None:
+    def _terminate(self, children: Sequence[_Child]) -> None:
         """Terminate children whose launchers have ended."""
         for child in children:
-            self._forget(child.launcher)
+            self._unregister(child.launcher)
             os.kill(child.pid, signal.SIGTERM)
 
     def _reap(self, child: _Child) -> None:
         """Send an ended child's status to its launcher."""
         status = os.waitstatus_to_exitcode(os.waitpid(child.pid, 0)[1])
-        self._forget(child.ended)
-        self._forget(child.launcher)
-        os.close(child.ended)
+        self._unregister(child.pidfd)
+        self._unregister(child.launcher)
+        os.close(child.pidfd)
         with suppress(OSError), child.launcher:
             child.launcher.sendall(bytes([status if status >= 0 else 128 - status]))
         self._children.remove(child)
 
-    def _forget(self, waited_for: int | socket.socket) -> None:
+    def _unregister(self, source: int | socket.socket) -> None:
         with suppress(KeyError):  # already unregistered
-            self._poller.unregister(waited_for)
+            self._poller.unregister(source)
 
 
-def received(launcher: socket.socket) -> tuple[Caller, list[int]]:
+def receive_request(launcher: socket.socket) -> tuple[ProcessSpec, list[int]]:
     """Receive a launcher's message, and its standard streams.
 
     Raises:
@@ -244,20 +252,20 @@ def received(launcher: socket.socket) -> tuple[Caller, list[int]]:
     data, streams, _, _ = socket.recv_fds(launcher, 1 << 16, _STREAMS)
     try:
         while len(data) < LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES]):
-            more = launcher.recv(1 << 16)
-            if not more:
+            chunk = launcher.recv(1 << 16)
+            if not chunk:
                 raise ConnectionResetError("the launcher ended")
-            data += more
+            data += chunk
         if len(streams) != _STREAMS:
             raise ValueError(f"{len(streams)} streams instead of {_STREAMS}")
-        return decoded(data[LENGTH_BYTES:]), streams
+        return decode_request(data[LENGTH_BYTES:]), streams
     except (OSError, ValueError):
         for stream in streams:
             os.close(stream)
         raise
 
 
-class Started(NamedTuple):
+class RunningForkServer(NamedTuple):
     """A running fork server."""
 
     environ: dict[str, str]
@@ -267,7 +275,9 @@ class Started(NamedTuple):
     """A descriptor of this process: the fork server ends when it is closed."""
 
 
-def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> Started | None:
+def start(
+    environ: Mapping[str, str], *, is_for_next_program: bool = True
+) -> RunningForkServer | None:
     """Start a fork server. Returns None if it cannot be started; workers then start in Spark's
     usual way.
 
@@ -275,16 +285,16 @@ def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> St
     """
     if not hasattr(os, "pidfd_open"):
         return None
-    lifeline, held = os.pipe()
+    read_end, write_end = os.pipe()
     directory = None
     try:
-        os.set_inheritable(lifeline, True)
+        os.set_inheritable(read_end, True)
         directory = Path(tempfile.mkdtemp(prefix="kafkapy-fork-server-"))  # only its owner enters
-        added = {SOCKET_VARIABLE: str(directory / "socket")}
+        variables = {SOCKET_VARIABLE: str(directory / "socket")}
         pid = os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", __name__, added[SOCKET_VARIABLE], str(lifeline)],
-            {**environ, **added, **SET_HERE},
+            [sys.executable, "-m", __name__, variables[SOCKET_VARIABLE], str(read_end)],
+            {**environ, **variables, **FIXED_ENVIRONMENT},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0)
                 for stream in range(_STREAMS)
@@ -292,17 +302,17 @@ def start(environ: Mapping[str, str], *, is_for_next_program: bool = True) -> St
             setsid=True,  # so that only the JVM receives Ctrl-C
         )
     except OSError:
-        os.close(held)
+        os.close(write_end)
         if directory is not None:
             directory.rmdir()
         return None
     finally:
-        os.close(lifeline)
-    os.set_inheritable(held, is_for_next_program)
-    return Started(added, pid, held)
+        os.close(read_end)
+    os.set_inheritable(write_end, is_for_next_program)
+    return RunningForkServer(variables, pid, write_end)
 
 
-def load() -> None:
+def preload() -> None:
     """Import the modules of workers, and exclude them from garbage collection, which pyspark.daemon
     runs after each task.
     """
@@ -322,33 +332,33 @@ def has_threads() -> bool:
     return len(os.listdir("/proc/self/task")) > 1
 
 
-def become(asked: Caller) -> None:
+def run_worker(requested: ProcessSpec) -> None:
     """Run a worker's module as `python -m` would, in this process."""
-    _, module, *words = asked.words
+    _, module, *arguments = requested.arguments
     os.environ.clear()
-    os.environ.update(asked.environ)
-    sys.argv = [module, *words]
+    os.environ.update(requested.environ)
+    sys.argv = [module, *arguments]
     sys.modules.pop(module, None)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def main(path: str, lifeline: int) -> None:
     """Run the fork server, or a process forked from it."""
-    own = Caller(sys.executable, os.getcwd(), (), dict(os.environ))
-    asked = None
+    own = ProcessSpec(sys.executable, os.getcwd(), (), dict(os.environ))
+    requested = None
     try:
         os.close(os.pidfd_open(os.getpid()))  # fail early if the kernel is too old for it
         with socket.socket(socket.AF_UNIX) as listener:
-            with_short_name(listener.bind, path)
+            call_with_short_path(listener.bind, path)
             listener.listen()
-            load()
+            preload()
             if not has_threads():
-                asked = ForkServer(own, listener, lifeline).serve()
+                requested = ForkServer(own, listener, lifeline).serve()
     finally:
-        if asked is None:
+        if requested is None:
             shutil.rmtree(Path(path).parent, ignore_errors=True)
-    if asked is not None:
-        become(asked)
+    if requested is not None:
+        run_worker(requested)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 SOCKET_VARIABLE = "KAFKAPY_FORK_SERVER"
 """The environment variable with the path of the fork server's socket."""
 
-READY, TAKEN, REFUSED = b"r", b"t", b"n"
+READY, FORKED, REFUSED = b"r", b"t", b"n"
 """The fork server's replies: to a connection, and to the passed message. The exit status
 follows.
 """
@@ -30,18 +30,18 @@ _STREAMS = (0, 1, 2)
 _LOST = b"\1"  # the exit status of a worker whose launcher has ended
 
 
-def encoded(words: list[str]) -> bytes:
+def encode_request(arguments: list[str]) -> bytes:
     """This process as a message: its length, then the interpreter, the directory, the number of
     arguments, the arguments, and the environment as NAME=value, separated by zero bytes.
     """
-    parts = [os.fsencode(sys.executable), os.getcwdb(), b"%d" % len(words)]
-    parts += [os.fsencode(word) for word in words]
+    parts = [os.fsencode(sys.executable), os.getcwdb(), b"%d" % len(arguments)]
+    parts += [os.fsencode(word) for word in arguments]
     parts += [name + b"=" + value for name, value in os.environb.items()]
     text = b"\0".join(parts)
     return len(text).to_bytes(LENGTH_BYTES, "big") + text
 
 
-def with_short_name(bind_or_connect: Callable[[str], None], path: str) -> None:
+def call_with_short_path(bind_or_connect: Callable[[str], None], path: str) -> None:
     """Bind or connect by a short name of the socket at `path`, through a descriptor of its
     directory: a name has at most 107 bytes, and paths of temporary directories may be longer.
     """
@@ -52,22 +52,22 @@ def with_short_name(bind_or_connect: Callable[[str], None], path: str) -> None:
         os.close(directory)
 
 
-def is_taken(connection: socket, path: str, words: list[str]) -> bool:
+def request_worker(connection: socket, path: str, arguments: list[str]) -> bool:
     """Request a worker with these arguments over `connection`. Returns whether the fork server at
     `path` forked one.
     """
     try:
         connection.settimeout(READY_LIMIT_S)  # for the first reply: it may import modules, or hang
-        with_short_name(connection.connect, path)
+        call_with_short_path(connection.connect, path)
         if connection.recv(1) != READY:
             return False
         connection.settimeout(None)
-        message = encoded(words)
+        message = encode_request(arguments)
         streams = b"".join(stream.to_bytes(4, sys.byteorder) for stream in _STREAMS)
         sent = connection.sendmsg([message], [(SOL_SOCKET, SCM_RIGHTS, streams)])
         if sent < len(message):  # sending nothing to a worker that already ended would fail
             connection.sendall(message[sent:])
-        return connection.recv(1) == TAKEN
+        return connection.recv(1) == FORKED
     except OSError:
         return False
 
@@ -79,12 +79,12 @@ def exit_status(connection: socket) -> int:
     return (connection.recv(1) or _LOST)[0]
 
 
-def main(words: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Run the worker, by the fork server or in this process."""
     path = os.environ.get(SOCKET_VARIABLE)
     connection = socket(AF_UNIX, SOCK_STREAM)
-    if path is None or not is_taken(connection, path, words):
-        os.execv(sys.executable, [sys.executable, *words])
+    if path is None or not request_worker(connection, path, arguments):
+        os.execv(sys.executable, [sys.executable, *arguments])
     os.setpgid(0, 0)  # as pyspark.daemon does: only the JVM receives Ctrl-C
     os._exit(exit_status(connection))
 

@@ -14,7 +14,7 @@ def cache_dir() -> Path:
     return Path(base) / "kafkapy"
 
 
-def kept_file(
+def cached_file(
     cache_dir: Path, name: str, suffix: str, content: bytes, *, executable: bool = False
 ) -> Path:
     """The file `<name>-<digest of its content><suffix>` in `cache_dir`, created if needed.

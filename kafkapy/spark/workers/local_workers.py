@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Final
 
-_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
+_GATEWAY_PORT_VARIABLE: Final = "PYSPARK_GATEWAY_PORT"
 """The environment variable by which the driver finds a JVM that already runs."""
 
 
@@ -39,14 +39,14 @@ def prepare_local_workers() -> bool:
     home = installed_spark()
     if home is None or os.environ.get("SPARK_HOME") not in (None, str(home)):
         return False
-    if _GATEWAY in os.environ or SparkContext._gateway is not None:
+    if _GATEWAY_PORT_VARIABLE in os.environ or SparkContext._gateway is not None:
         return False
     if any(os.environ.get(name, sys.executable) != sys.executable for name in PYTHON_VARIABLES):
         return False
     python = worker_python(sys.executable, home, cache_dir())
     if python == sys.executable:
         return False
-    wanted = dict.fromkeys(PYTHON_VARIABLES, python)
-    started = fork_server.start({**os.environ, **wanted}, is_for_next_program=False)
-    os.environ.update(wanted if started is None else wanted | started.environ)
-    return started is not None
+    variables = dict.fromkeys(PYTHON_VARIABLES, python)
+    server = fork_server.start({**os.environ, **variables}, is_for_next_program=False)
+    os.environ.update(variables if server is None else variables | server.environ)
+    return server is not None

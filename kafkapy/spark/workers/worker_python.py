@@ -14,7 +14,7 @@ from typing import Final
 
 from kafkapy.spark.workers import fork_server_launcher
 from kafkapy.spark.workers.fork_server_launcher import SOCKET_VARIABLE
-from kafkapy.spark.workers.kept_files import kept_file
+from kafkapy.spark.workers.kept_files import cached_file
 
 PYTHON_VARIABLES: Final = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 """The environment variables by which Spark finds its Python."""
@@ -60,7 +60,7 @@ def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
         launcher=shlex.quote(fork_server_launcher.__file__),
     )
     try:
-        return str(kept_file(cache_dir, "python", "", text.encode(), executable=True))
+        return str(cached_file(cache_dir, "python", "", text.encode(), executable=True))
     except OSError:
         return python  # slower, but equivalent
 

@@ -27,7 +27,7 @@ from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import INTERNAL_TOPICS
 from kafkapy.tools.console.message_formatter import Message
 from kafkapy.tools.console.topic_regex import posix_regex
-from kafkapy.tools.librdkafka_client import Reporter, make, raise_if_final, subscribe
+from kafkapy.tools.librdkafka_client import Reporter, make_client, raise_if_final, subscribe
 
 EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
@@ -70,10 +70,10 @@ class ConsoleConsumer:
             hidden = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
             config.setdefault("topic.blacklist", hidden)
         self._reporter = Reporter(warn)
-        self._consumer: Consumer = make(Consumer, config, self._reporter)
+        self._consumer: Consumer = make_client(Consumer, config, self._reporter)
         self._commits = properties.get("enable.auto.commit", "true").lower() == "true"
         self._servers = properties.get("bootstrap.servers", "")
-        self._patience_ms = int_property(properties, API_TIMEOUT, API_TIMEOUT_MS)
+        self._connect_timeout_ms = int_property(properties, API_TIMEOUT, API_TIMEOUT_MS)
         # The first record of each partition that was returned since the output was flushed.
         self._unwritten: dict[tuple[str, int], int] = {}
         self._start(source)
@@ -96,59 +96,61 @@ class ConsoleConsumer:
             ApiError: the consumer cannot continue.
         """
         waited_s = 0.0
-        first_broker = _FirstBroker(self._consumer, self._servers, self._patience_ms)
+        connection_timeout = _ConnectionTimeout(
+            self._consumer, self._servers, self._connect_timeout_ms
+        )
         while True:
             raw = self._consumer.poll(0)
             if raw is None:
                 idle()
                 self._unwritten.clear()
-                began_s = time.monotonic()
+                start_s = time.monotonic()
                 raw = self._consumer.poll(_POLL_S)
-                waited_s += time.monotonic() - began_s
+                waited_s += time.monotonic() - start_s
             if raw is None:
                 if timeout_ms is not None and waited_s * 1000 >= timeout_ms:
                     raise TimeoutError
-                first_broker.check()
+                connection_timeout.check()
                 continue
             if raw.error() is not None:
-                self._complain(raw)
+                self._report_error(raw)
                 continue
             waited_s = 0.0
-            first_broker.answered = True
+            connection_timeout.has_response = True
             if self._commits:
                 self._consumer.store_offsets(message=raw)
                 self._unwritten.setdefault((raw.topic(), raw.partition()), raw.offset())
             yield message_of(raw)
 
-    def give_back(self) -> None:
+    def reset_unwritten_offsets(self) -> None:
         """Reset the stored offsets to the first records since the last `idle`: those records were
         not written.
         """
-        for place, offset in self._unwritten.items():
+        for partition, offset in self._unwritten.items():
             with suppress(KafkaException):  # the partition was assigned to another member
-                self._consumer.store_offsets(offsets=[TopicPartition(*place, offset)])
+                self._consumer.store_offsets(offsets=[TopicPartition(*partition, offset)])
 
     def close(self) -> None:
         """Commit the offsets of returned records, and leave the group."""
         self._consumer.close()
 
-    def _complain(self, raw: RawMessage) -> None:
+    def _report_error(self, raw: RawMessage) -> None:
         error = raw.error()
         raise_if_final(error)
-        self._reporter.tell(f"WARN {error.str()}")
+        self._reporter.report_once(f"WARN {error.str()}")
 
 
-class _FirstBroker:
+class _ConnectionTimeout:
     """Ends a consumer that gets no response from any broker; librdkafka would retry for ever."""
 
-    def __init__(self, consumer: Consumer, servers: str, patience_ms: int) -> None:
+    def __init__(self, consumer: Consumer, servers: str, timeout_ms: int) -> None:
         self._consumer = consumer
         self._servers = servers
-        self._patience_ms = patience_ms
+        self._timeout_ms = timeout_ms
         now_s = time.monotonic()
-        self._give_up_s = now_s + patience_ms / 1000
-        self._next_s = min(now_s + _CHECK_LIMIT_S, self._give_up_s)
-        self.answered = False
+        self._deadline_s = now_s + timeout_ms / 1000
+        self._next_s = min(now_s + _CHECK_LIMIT_S, self._deadline_s)
+        self.has_response = False
 
     def check(self) -> None:
         """Check whether a broker has responded. After a response, calls return at once.
@@ -157,22 +159,22 @@ class _FirstBroker:
             ApiError: NETWORK_EXCEPTION, after the timeout.
         """
         now_s = time.monotonic()
-        if self.answered or now_s < self._next_s:
+        if self.has_response or now_s < self._next_s:
             return
-        is_last = now_s >= self._give_up_s
+        is_last = now_s >= self._deadline_s
         # A cluster with very many topics responds late, so the last check waits longest.
-        limit_s = min(_CHECK_EVERY_S, self._patience_ms / 1000) if is_last else _CHECK_LIMIT_S
+        limit_s = min(_CHECK_EVERY_S, self._timeout_ms / 1000) if is_last else _CHECK_LIMIT_S
         try:
             self._consumer.list_topics(timeout=limit_s)
         except KafkaException as error:
             if is_last:
                 raise ApiError(
                     ErrorCode.NETWORK_EXCEPTION,
-                    f"No broker of {self._servers} answered within {self._patience_ms} ms",
+                    f"No broker of {self._servers} answered within {self._timeout_ms} ms",
                 ) from error
-            self._next_s = min(time.monotonic() + _CHECK_EVERY_S, self._give_up_s)
+            self._next_s = min(time.monotonic() + _CHECK_EVERY_S, self._deadline_s)
         else:
-            self.answered = True
+            self.has_response = True
 
 
 def print_messages(
@@ -191,8 +193,8 @@ def print_messages(
         KafkapyError: a record cannot be formatted, and errors are not skipped.
         BrokenPipeError: the reader of `out` is closed.
     """
-    left = max_messages
-    if left is not None and left <= 0:
+    remaining = max_messages
+    if remaining is not None and remaining <= 0:
         return
     for message in messages:
         count()
@@ -202,9 +204,9 @@ def print_messages(
             if not skip_errors:
                 raise
             warn(f"ERROR Error processing message, skipping this message: {error}")
-        if left is not None:
-            left -= 1
-            if left <= 0:
+        if remaining is not None:
+            remaining -= 1
+            if remaining <= 0:
                 return
 
 

@@ -13,11 +13,11 @@ from kafkapy.client.librdkafka import producer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.tools.console.line_reader import Line, LineReader
-from kafkapy.tools.librdkafka_client import Reporter, flush, make
+from kafkapy.tools.librdkafka_client import Reporter, flush, make_client
 
 MAX_BLOCK_MS: Final = 60_000
-_ROOM_WAIT_S: Final = 0.1
-_FIRST_LOOK_S: Final = 1.0
+_QUEUE_FULL_WAIT_S: Final = 0.1
+_FIRST_METADATA_WAIT_S: Final = 1.0
 
 
 class ConsoleProducer:
@@ -38,7 +38,7 @@ class ConsoleProducer:
         self._warn = warn
         self._max_block_ms = int_property(properties, "max.block.ms", MAX_BLOCK_MS)
         reporter = Reporter(warn)
-        self._producer: Producer = make(Producer, producer_config(properties), reporter)
+        self._producer: Producer = make_client(Producer, producer_config(properties), reporter)
 
     def wait_for_topic(self) -> None:
         """Wait until the topic is in the metadata. Automatic topic creation creates it now.
@@ -47,7 +47,7 @@ class ConsoleProducer:
             ApiError: no broker returned it in time, or one refused the login.
         """
         deadline = time.monotonic() + self._max_block_ms / 1000
-        wait_s = _FIRST_LOOK_S
+        wait_s = _FIRST_METADATA_WAIT_S
         while True:
             try:
                 left_s = max(0.0, deadline - time.monotonic())
@@ -55,7 +55,7 @@ class ConsoleProducer:
                 return
             except KafkaException as error:
                 # The poll runs the reporter: it logs the reason, or raises if login was refused.
-                self._producer.poll(_ROOM_WAIT_S)
+                self._producer.poll(_QUEUE_FULL_WAIT_S)
                 if time.monotonic() >= deadline:
                     raise ApiError(
                         ErrorCode.REQUEST_TIMED_OUT,
@@ -82,7 +82,7 @@ class ConsoleProducer:
                 )
                 break
             except BufferError:
-                self._producer.poll(_ROOM_WAIT_S)
+                self._producer.poll(_QUEUE_FULL_WAIT_S)
             except KafkaException as error:
                 # For example, the record is too large. It was not queued; the next line may fit.
                 self._failed(error.args[0], line.key, line.value)
@@ -102,10 +102,10 @@ class ConsoleProducer:
             self._failed(error, message.key(), message.value())
 
     def _failed(self, error: KafkaError, key: bytes | None, value: bytes | None) -> None:
-        shown = ["null" if part is None else f"{len(part)} bytes" for part in (key, value)]
+        sizes = ["null" if part is None else f"{len(part)} bytes" for part in (key, value)]
         text = (
-            f"Error when sending message to topic {self._topic} with key: {shown[0]}, value: "
-            f"{shown[1]} with error: {error.str()}"
+            f"Error when sending message to topic {self._topic} with key: {sizes[0]}, value: "
+            f"{sizes[1]} with error: {error.str()}"
         )
         if self._sync:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, text)

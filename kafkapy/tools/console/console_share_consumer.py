@@ -21,7 +21,8 @@ _POLL_S: Final = 0.1
 
 
 class ConsoleShareConsumer:
-    """Prints records of a topic, and acknowledges each with `kind`. With `rejects_errors`, records
+    """Prints records of a topic, and acknowledges each with `acknowledge_type`. With
+    `rejects_errors`, records
     that cannot be formatted are rejected."""
 
     def __init__(
@@ -30,7 +31,7 @@ class ConsoleShareConsumer:
         properties: Mapping[str, str],
         warn: Callable[[str], None],
         *,
-        kind: AcknowledgeType = AcknowledgeType.ACCEPT,
+        acknowledge_type: AcknowledgeType = AcknowledgeType.ACCEPT,
         rejects_errors: bool = False,
     ) -> None:
         """
@@ -38,7 +39,7 @@ class ConsoleShareConsumer:
             ConfigError: librdkafka refuses a property.
         """
         self._warn = warn
-        self._kind = kind
+        self._acknowledge_type = acknowledge_type
         self._rejects_errors = rejects_errors
         self._reporter = Reporter(warn)
         self._consumer: ShareConsumer = make_share_consumer(properties, self._reporter)
@@ -61,33 +62,33 @@ class ConsoleShareConsumer:
             ApiError: the consumer cannot continue.
             KafkapyError: a record cannot be formatted, and `rejects_errors` is not set.
         """
-        last = time.monotonic()
+        last_record_s = time.monotonic()
         while max_messages is None or self.count < max_messages:
             batch = self._consumer.poll(_POLL_S) or []
             records = [raw for raw in batch if self._is_record(raw)]
-            left = len(records) if max_messages is None else max_messages - self.count
-            self._print_all(records[:left], render, out)
-            for raw in records[left:]:
+            remaining = len(records) if max_messages is None else max_messages - self.count
+            self._print_all(records[:remaining], render, out)
+            for raw in records[remaining:]:
                 self._consumer.acknowledge(raw, AcknowledgeType.RELEASE)
             if records:
                 self._consumer.commit_sync()
-                last = time.monotonic()
-            elif timeout_ms is not None and (time.monotonic() - last) * 1000 >= timeout_ms:
+                last_record_s = time.monotonic()
+            elif timeout_ms is not None and (time.monotonic() - last_record_s) * 1000 >= timeout_ms:
                 raise TimeoutError
 
     def _print_all(
         self, records: Sequence[RawMessage], render: Callable[[Message], bytes], out: IO[bytes]
     ) -> None:
         """Print records, then acknowledge them: acknowledged records are not delivered again."""
-        kinds: list[AcknowledgeType] = []
+        acknowledge_types: list[AcknowledgeType] = []
         try:
             for raw in records:
                 self.count += 1
-                kinds.append(self._print(raw, render, out))
+                acknowledge_types.append(self._print(raw, render, out))
         finally:
             out.flush()
-            for raw, kind in zip(records, kinds, strict=False):
-                self._consumer.acknowledge(raw, kind)
+            for raw, acknowledge_type in zip(records, acknowledge_types, strict=False):
+                self._consumer.acknowledge(raw, acknowledge_type)
 
     def _print(
         self, raw: RawMessage, render: Callable[[Message], bytes], out: IO[bytes]
@@ -100,14 +101,14 @@ class ConsoleShareConsumer:
                 raise
             self._warn(f"ERROR Error processing message, rejecting this message: {error}")
             return AcknowledgeType.REJECT
-        return self._kind
+        return self._acknowledge_type
 
     def _is_record(self, raw: RawMessage) -> bool:
         error = raw.error()
         if error is None:
             return True
         raise_if_final(error)
-        self._reporter.tell(f"WARN {error.str()}")
+        self._reporter.report_once(f"WARN {error.str()}")
         return False
 
     def close(self) -> None:

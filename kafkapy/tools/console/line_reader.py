@@ -75,10 +75,10 @@ class LineReader:
         key: bytes | None = None
         if self._parse_key:
             key, rest = self._split(rest, self._key_separator, "key separator", number, line)
-        return Line(self._unmarked(key), self._unmarked(rest), headers)
+        return Line(self._null_if_marker(key), self._null_if_marker(rest), headers)
 
     def _split(
-        self, text: bytes, separator: bytes, what: str, number: int, line: bytes
+        self, text: bytes, separator: bytes, separator_name: str, number: int, line: bytes
     ) -> tuple[bytes | None, bytes]:
         """Split at the first separator."""
         before, found, after = _cut(text, separator)
@@ -87,7 +87,7 @@ class LineReader:
         if self._ignore_error:
             return None, text
         shown = line.decode(errors="replace")
-        raise ConfigError(f"No {what} found on line number {number}: '{shown}'")
+        raise ConfigError(f"No {separator_name} found on line number {number}: '{shown}'")
 
     def _headers(self, text: bytes, number: int) -> Headers:
         return [self._header(pair, number) for pair in _split(self._headers_separator, text)]
@@ -107,9 +107,9 @@ class LineReader:
                 f"Header keys should not be equal to the null marker '{marker}' as they can't be "
                 "null"
             )
-        return key.decode(errors="replace"), self._unmarked(value)
+        return key.decode(errors="replace"), self._null_if_marker(value)
 
-    def _unmarked(self, field: bytes | None) -> bytes | None:
+    def _null_if_marker(self, field: bytes | None) -> bytes | None:
         return None if field == self._null_marker else field
 
     def _refuse_equal(self, properties: Mapping[str, str], headers_separator: str) -> None:

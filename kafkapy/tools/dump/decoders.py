@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.record.records import Record
 
-Shown = str | dict[str, Any] | None
+DecodedValue = str | dict[str, Any] | None
 
 
 class UndecodableRecord(KafkapyError):
@@ -24,7 +24,7 @@ class UndecodableRecord(KafkapyError):
 class Decoder(Protocol):
     """Reads a record's key and value."""
 
-    def decode(self, record: Record) -> tuple[Shown, Shown]:
+    def decode(self, record: Record) -> tuple[DecodedValue, DecodedValue]:
         """
         Raises:
             UndecodableRecord: the decoder cannot read the record.
@@ -75,7 +75,7 @@ class ClassDecoder(NamedTuple):
     key: Callable[[bytes], str]
     value: Callable[[bytes], str]
 
-    def decode(self, record: Record) -> tuple[Shown, Shown]:
+    def decode(self, record: Record) -> tuple[DecodedValue, DecodedValue]:
         """The key's and the value's text."""
         key = None if record.key is None else self.key(record.key)
         return key, None if record.value is None else self.value(record.value)

@@ -51,8 +51,9 @@ _CHECKPOINTS: Final = (
 class Dump:
     """One run over some files. `warn` gets lines that are not results; `notes` precede each .log.
 
-    `broken` counts unreadable files and batches, for which Kafka's tool exits with 1. `blemishes`
-    counts faults that it reports and skips: batches with a wrong CRC, tails, snapshots.
+    `unreadable` counts files and batches that cannot be read: Kafka's tool exits with 1.
+    `skipped_faults` counts faults that it reports and skips: batches with a wrong CRC, tails,
+    snapshots.
     """
 
     printer: Printer
@@ -63,13 +64,13 @@ class Dump:
     checks: IndexChecks = field(default_factory=IndexChecks)
     fs: FileSystem = field(default_factory=ReadOnlyFileSystem)
     findings: Findings = field(default_factory=Findings)
-    broken: int = 0
-    blemishes: int = 0
+    unreadable: int = 0
+    skipped_faults: int = 0
 
     @property
     def is_clean(self) -> bool:
         """Whether no file has a fault."""
-        return not (self.broken or self.blemishes or self.findings)
+        return not (self.unreadable or self.skipped_faults or self.findings)
 
     def run(self, paths: Sequence[str]) -> None:
         """Print every file, then the findings."""
@@ -80,17 +81,17 @@ class Dump:
             except BrokenPipeError:
                 raise
             except OSError as error:
-                self._broken(f"{path}: {error.strerror or error}")
+                self._report_unreadable(f"{path}: {error.strerror or error}")
             except CorruptSnapshot as error:
-                self.blemishes += 1
+                self.skipped_faults += 1
                 self.warn(str(error))
             except KafkapyError as error:
-                self._broken(str(error))
+                self._report_unreadable(str(error))
         self.printer.findings(self.findings)
 
-    def _broken(self, why: str) -> None:
-        self.broken += 1
-        self.warn(why)
+    def _report_unreadable(self, reason: str) -> None:
+        self.unreadable += 1
+        self.warn(reason)
 
     def _file(self, path: str) -> None:
         """Print one file. The text after the last dot selects the kind, as in Kafka; checkpoints
@@ -138,20 +139,20 @@ class Dump:
             try:
                 for position, header, data in scan_batches(file, 0, end):
                     batch = Batch(position, header, data, _is_valid(header, data))
-                    self.blemishes += not batch.is_valid
+                    self.skipped_faults += not batch.is_valid
                     try:
                         self.printer.batch(batch)
                         if self.deep:
                             last_offset = self._records(path, batch, last_offset)
                     except ApiError as error:
                         where = f"{path}: the batch at position {position}"
-                        self._broken(f"{where} cannot be read whole: {error}")
+                        self._report_unreadable(f"{where} cannot be read whole: {error}")
                         last_offset = header.last_offset
                     good = position + header.size
             except KafkapyError as error:
-                raise BrokenFile(_broken_text(path, good, end, error)) from error
+                raise BrokenFile(_unreadable_text(path, good, end, error)) from error
         if good < end and self.max_bytes == ALL_BYTES:
-            self.blemishes += 1
+            self.skipped_faults += 1
             self.printer.item(InvalidTail(end - good, name, good - 1))
 
     def _records(self, path: str, batch: Batch, last_offset: int) -> int:
@@ -160,12 +161,12 @@ class Dump:
         if offsets.first == -1:
             return last_offset
         if last_offset not in (-1, offsets.first - 1):
-            self._gap(path, (last_offset, offsets.first))
+            self._add_gap(path, (last_offset, offsets.first))
         for gap in offsets.gaps:
-            self._gap(path, gap)
+            self._add_gap(path, gap)
         return offsets.last
 
-    def _gap(self, path: str, pair: tuple[int, int]) -> None:
+    def _add_gap(self, path: str, pair: tuple[int, int]) -> None:
         self.findings.add(NON_CONSECUTIVE, os.path.abspath(path), pair)
 
 
@@ -188,6 +189,6 @@ def _is_valid(header: BatchHeader, data: memoryview) -> bool:
     return True
 
 
-def _broken_text(path: str, good: int, end: int, error: KafkapyError) -> str:
+def _unreadable_text(path: str, good: int, end: int, error: KafkapyError) -> str:
     where = f"the last good byte is {good - 1}" if good else "no byte of it is good"
     return f"{path}: broken at position {good} of {end}, {where}: {error}"

@@ -35,7 +35,7 @@ _TEXTS: Final = {
     ),
 }
 # Kafka prepends each of these to its list, so they are printed last first.
-_LAST_FIRST: Final = {"index_mismatch", "non_consecutive_offsets"}
+_REVERSED: Final = {"index_mismatch", "non_consecutive_offsets"}
 _SIGN: Final = 1 << 63
 INDEX_MISMATCH, TIMESTAMP_MISMATCH, OUT_OF_ORDER, NOT_FOUND, NON_CONSECUTIVE = _TEXTS
 
@@ -61,11 +61,11 @@ class Findings:
     def lines(self) -> Iterator[str]:
         """Kafka's text."""
         for finding, files in self._pairs.items():
-            head, line, _ = _TEXTS[finding]
+            heading, line, _ = _TEXTS[finding]
             for path, numbers in files.items():
-                yield head.format(path)
+                yield heading.format(path)
                 places = range(0, len(numbers), 2)
-                for at in reversed(places) if finding in _LAST_FIRST else places:
+                for at in reversed(places) if finding in _REVERSED else places:
                     yield line.format(numbers[at], numbers[at + 1])
 
     def objects(self) -> Iterator[dict[str, Any]]:

@@ -156,9 +156,9 @@ def _check_times(path: str, first: int, last: int) -> None:
         )
 
 
-def _batch_at(log: File, position: int, most_bytes: int) -> BatchHeader | None:
-    """The header of the whole batch at `position`, if it is no larger than `most_bytes`."""
-    end = min(log.size(), position + most_bytes)
+def _batch_at(log: File, position: int, max_bytes: int) -> BatchHeader | None:
+    """The header of the whole batch at `position`, if it is no larger than `max_bytes`."""
+    end = min(log.size(), position + max_bytes)
     try:
         header = read_header(log.pread(min(HEADER_SIZE, max(0, end - position)), position))
     except ApiError:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kafkapy.record.control import ControlRecordType
 from kafkapy.record.records import Record
-from kafkapy.tools.dump.decoders import Shown, UndecodableRecord, json_text
+from kafkapy.tools.dump.decoders import DecodedValue, UndecodableRecord, json_text
 from kafkapy.tools.dump.internal_topics import (
     CONSUMER_ASSIGNMENT,
     CONSUMER_OFFSETS,
@@ -31,7 +31,7 @@ _DELETE: Final = "<DELETE>"
 class OffsetsDecoder:
     """`__consumer_offsets`: every group and offset record as JSON."""
 
-    def decode(self, record: Record) -> tuple[Shown, Shown]:
+    def decode(self, record: Record) -> tuple[DecodedValue, DecodedValue]:
         """Decode a record. For an unknown or malformed record, the key is an error message."""
         if record.key is None:
             raise UndecodableRecord(
@@ -52,12 +52,12 @@ class OffsetsDecoder:
             return f"Error at offset {record.offset}, skipping. {error}", None
         if kind == GROUP_METADATA and value["protocolType"] == "consumer":
             for member in value["members"]:
-                _open(member, "subscription", CONSUMER_SUBSCRIPTION)
-                _open(member, "assignment", CONSUMER_ASSIGNMENT)
+                _decode_member_field(member, "subscription", CONSUMER_SUBSCRIPTION)
+                _decode_member_field(member, "assignment", CONSUMER_ASSIGNMENT)
         return key, {"version": str(version), "data": value}
 
 
-def _open(member: dict[str, Any], name: str, schema: Schema) -> None:
+def _decode_member_field(member: dict[str, Any], name: str, schema: Schema) -> None:
     """Replace a member's bytes with their decoded fields. Bytes of unknown protocols stay
     base64.
     """
@@ -71,7 +71,7 @@ def _open(member: dict[str, Any], name: str, schema: Schema) -> None:
 class TransactionLogDecoder:
     """`__transaction_state`: each record as text in Kafka's own format."""
 
-    def decode(self, record: Record) -> tuple[Shown, Shown]:
+    def decode(self, record: Record) -> tuple[DecodedValue, DecodedValue]:
         """The transactional id, and the state of its transaction."""
         if record.key is None:
             raise UndecodableRecord(f"The record at offset {record.offset} has no key")

@@ -21,7 +21,7 @@ from kafkapy.tools.dump.printers import (
     Batch,
     Depth,
     Offsets,
-    OffsetWalk,
+    OffsetTracker,
     Write,
     control_text,
 )
@@ -74,17 +74,17 @@ class JsonPrinter:
 
     def records(self, batch: Batch) -> Offsets:
         """Print an object for each record."""
-        walk = OffsetWalk()
+        tracker = OffsetTracker()
         is_control = batch.header.is_control
         lines: list[bytes] = []
         try:
             for record in batch_records(batch.data, batch.header):
-                walk.step(record.offset)
+                tracker.add(record.offset)
                 lines.append(_json(self._record(record, is_control)))
         finally:
             if lines:
                 self._write(b"\n".join([*lines, b""]))
-        return walk.offsets()
+        return tracker.offsets()
 
     def _record(self, record: Record, is_control: bool) -> dict[str, Any]:
         found: dict[str, Any] = {"kind": "record", "offset": record.offset}

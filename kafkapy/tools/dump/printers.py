@@ -62,7 +62,7 @@ class Printer(Protocol):
     def findings(self, findings: Findings) -> None: ...
 
 
-class OffsetWalk:
+class OffsetTracker:
     """Collects the first offset, the last offset and the gaps, record by record."""
 
     __slots__ = ("first", "gaps", "last")
@@ -71,7 +71,7 @@ class OffsetWalk:
         self.first = self.last = -1
         self.gaps: list[Gap] = []
 
-    def step(self, offset: int) -> None:
+    def add(self, offset: int) -> None:
         """Add the next record's offset."""
         if self.first == -1:
             self.first = offset

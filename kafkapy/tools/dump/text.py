@@ -14,7 +14,7 @@ from kafkapy.tools.dump.printers import (
     Batch,
     Depth,
     Offsets,
-    OffsetWalk,
+    OffsetTracker,
     Write,
     control_text,
 )
@@ -49,8 +49,8 @@ class TextPrinter:
                 f" lastSequence: {header.last_sequence} producerId: {header.producer_id}"
                 f" producerEpoch: {header.producer_epoch}"
                 f" partitionLeaderEpoch: {header.partition_leader_epoch}"
-                f" isTransactional: {_java(header.is_transactional)}"
-                f" isControl: {_java(header.is_control)}"
+                f" isTransactional: {_java_bool(header.is_transactional)}"
+                f" isControl: {_java_bool(header.is_control)}"
                 f" deleteHorizonMs: {optional_long(header.delete_horizon_ms)}"
             )
         else:
@@ -59,7 +59,7 @@ class TextPrinter:
             f"{line} position: {batch.position}"
             f" {header.timestamp_type.label}: {header.max_timestamp} size: {header.size}"
             f" magic: {header.magic} compresscodec: {header.codec.label} crc: {header.crc}"
-            f" isvalid: {_java(batch.is_valid)}"
+            f" isvalid: {_java_bool(batch.is_valid)}"
         )
 
     def records(self, batch: Batch) -> Offsets:
@@ -80,16 +80,16 @@ class TextPrinter:
         return self._one_by_one(batch)
 
     def _one_by_one(self, batch: Batch) -> Offsets:
-        walk = OffsetWalk()
+        tracker = OffsetTracker()
         crcs: Iterator[int] = iter(())
         if batch.header.magic != MAGIC:
             from kafkapy.record.legacy import read_messages  # rare, as in `records`
 
             crcs = (m.crc for m in read_messages(batch.data, batch.header))
         for record in batch_records(batch.data, batch.header):
-            walk.step(record.offset)
+            tracker.add(record.offset)
             self._line(self._record(batch.header, record, next(crcs, None)))
-        return walk.offsets()
+        return tracker.offsets()
 
     def _record(self, header: BatchHeader, record: Record, crc: int | None) -> str:
         line = ""
@@ -109,16 +109,16 @@ class TextPrinter:
         if self._depth.decoder is not None and not header.is_control:
             key, value = self._depth.decoder.decode(record)
             if key is not None:
-                line = f"{line or '|'} key: {_shown(key)}"
+                line = f"{line or '|'} key: {_value_text(key)}"
             if value is not None:
-                line = f"{line} payload: {_shown(value)}"
+                line = f"{line} payload: {_value_text(value)}"
         return line
 
     def _line(self, text: str) -> None:
         self._write((text + "\n").encode(errors="surrogateescape"))
 
 
-def _java(value: bool) -> str:
+def _java_bool(value: bool) -> str:
     return "true" if value else "false"
 
 
@@ -134,5 +134,5 @@ def _as_utf8(lines: bytes) -> bytes:
     return lines
 
 
-def _shown(value: str | dict[str, Any]) -> str:
+def _value_text(value: str | dict[str, Any]) -> str:
     return value if isinstance(value, str) else json_text(value)

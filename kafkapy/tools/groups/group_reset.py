@@ -62,7 +62,7 @@ def plan_groups(
     reset: Reset,
     scopes: Sequence[TopicScope] | None,
     file: GroupOffsets,
-    refuse: Warn,
+    report_error: Warn,
     warn: Warn,
 ) -> dict[str, Offsets]:
     """New offsets by group. If `scopes` is None, all partitions with a committed offset are reset.
@@ -77,14 +77,14 @@ def plan_groups(
     for group_id in groups:
         state = describe_group(cluster, group_id).state
         if state not in RESETTABLE:
-            refuse(
+            report_error(
                 f"Assignments can only be reset if the group '{group_id}' is inactive, but the"
                 f" current state is {state}."
             )
             continue
         if reset.scenario is Scenario.FROM_FILE:
             if group_id not in file:
-                refuse(f"No reset plan for group {group_id} found")
+                report_error(f"No reset plan for group {group_id} found")
                 continue
             reset = Reset(Scenario.FROM_FILE, offsets=file[group_id])
             planned[group_id] = plan(reset, [], {}, source, warn)
@@ -98,8 +98,8 @@ def plan_groups(
     return planned
 
 
-def commit(cluster: Cluster, planned: Mapping[str, Offsets], done: dict[str, Offsets]) -> None:
-    """Commit the planned offsets, group by group. Adds each committed group to `done`.
+def commit(cluster: Cluster, planned: Mapping[str, Offsets], committed: dict[str, Offsets]) -> None:
+    """Commit the planned offsets, group by group. Adds each committed group to `committed`.
 
     Raises:
         ApiError: a coordinator refused.
@@ -107,4 +107,4 @@ def commit(cluster: Cluster, planned: Mapping[str, Offsets], done: dict[str, Off
     for group_id, offsets in planned.items():
         if offsets:
             commit_offsets(cluster, group_id, offsets)
-        done[group_id] = offsets
+        committed[group_id] = offsets

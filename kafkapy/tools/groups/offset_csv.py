@@ -28,8 +28,8 @@ def format_offsets(found: Mapping[str, Mapping[TopicPartition, int]], *, grouped
     lines = []
     for group, offsets in found.items():
         for (topic, partition), offset in offsets.items():
-            cells = [_quoted(topic), str(partition), str(offset)]
-            lines.append(",".join([_quoted(group), *cells] if grouped else cells))
+            cells = [_quote(topic), str(partition), str(offset)]
+            lines.append(",".join([_quote(group), *cells] if grouped else cells))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -42,8 +42,8 @@ def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise ConfigError(f"Unable to read file {path}: {why}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise ConfigError(f"Unable to read file {path}: {reason}") from error
     try:
         return parse_offsets(text, list(groups))
     except ConfigError as error:
@@ -60,20 +60,20 @@ def parse_offsets(text: str, groups: list[str]) -> GroupOffsets:
     rows = [(number, _cells(number, line)) for number, line in enumerate(text.split("\n"), 1)]
     while rows and not any(rows[-1][1]):
         rows.pop()
-    alone = groups[0] if len(groups) == 1 and rows and len(rows[0][1]) == 3 else None
+    single_group = groups[0] if len(groups) == 1 and rows and len(rows[0][1]) == 3 else None
     found: GroupOffsets = {}
     for number, cells in rows:
-        group, topic, partition, offset = _row(number, cells, alone)
+        group, topic, partition, offset = _row(number, cells, single_group)
         found.setdefault(group, {})[TopicPartition(topic, partition)] = offset
     return found
 
 
-def _row(number: int, cells: list[str], alone: str | None) -> tuple[str, str, int, int]:
-    full = cells if alone is None else [alone, *cells]
-    form = "group,topic,partition,offset" if alone is None else "topic,partition,offset"
-    if len(full) != 4 or not all(full):
+def _row(number: int, cells: list[str], single_group: str | None) -> tuple[str, str, int, int]:
+    full_row = cells if single_group is None else [single_group, *cells]
+    form = "group,topic,partition,offset" if single_group is None else "topic,partition,offset"
+    if len(full_row) != 4 or not all(full_row):
         raise ConfigError(f"line {number}: expected {form}, found '{','.join(cells)}'")
-    group, topic, partition, offset = full
+    group, topic, partition, offset = full_row
     if not _is_number(partition, 31):
         raise ConfigError(f"line {number}: partition '{partition}' is not a number")
     if not _is_number(offset, 63):
@@ -92,7 +92,7 @@ def _cells(number: int, line: str) -> list[str]:
         raise ConfigError(f"line {number}: {error}") from error
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if len(text) <= _UNQUOTED_MAX and min(text, default="-") >= _LOWEST_UNQUOTED:
         return text
     return '"' + text.replace('"', '""') + '"'

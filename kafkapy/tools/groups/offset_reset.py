@@ -93,7 +93,7 @@ def expand(
     return list(found)
 
 
-class _Ask(NamedTuple):
+class _PlanInput(NamedTuple):
     """The input of a planner; see `plan`."""
 
     reset: Reset
@@ -102,17 +102,17 @@ class _Ask(NamedTuple):
     source: OffsetSource
     warn: Warn
 
-    def clamped(self, wanted: Offsets) -> Offsets:
+    def clamp(self, wanted: Offsets) -> Offsets:
         """Limit offsets to their logs. Logs a warning for each change."""
         earliest, latest = self.source.earliest(wanted), self.source.latest(wanted)
-        found: Offsets = {}
+        clamped: Offsets = {}
         for tp, offset in wanted.items():
-            found[tp] = min(max(offset, earliest[tp]), latest[tp])
+            clamped[tp] = min(max(offset, earliest[tp]), latest[tp])
             if offset > latest[tp]:
-                self.warn(_moved(tp, offset, "higher than latest", found[tp]))
+                self.warn(_clamp_warning(tp, offset, "higher than latest", clamped[tp]))
             elif offset < earliest[tp]:
-                self.warn(_moved(tp, offset, "lower than earliest", found[tp]))
-        return found
+                self.warn(_clamp_warning(tp, offset, "lower than earliest", clamped[tp]))
+        return clamped
 
 
 def plan(
@@ -128,51 +128,55 @@ def plan(
         ConfigError: a partition to shift has no committed offset.
         ApiError: the cluster does not return the offsets.
     """
-    ask = _Ask(reset, partitions, committed, source, warn)
-    return dict(sorted(_PLANNERS[reset.scenario](ask).items()))
+    plan_input = _PlanInput(reset, partitions, committed, source, warn)
+    return dict(sorted(_PLANNERS[reset.scenario](plan_input).items()))
 
 
-def _to_offset(ask: _Ask) -> Offsets:
-    return ask.clamped(dict.fromkeys(ask.partitions, ask.reset.value))
+def _to_offset(plan_input: _PlanInput) -> Offsets:
+    return plan_input.clamp(dict.fromkeys(plan_input.partitions, plan_input.reset.value))
 
 
-def _to_earliest(ask: _Ask) -> Offsets:
-    return ask.source.earliest(ask.partitions)
+def _to_earliest(plan_input: _PlanInput) -> Offsets:
+    return plan_input.source.earliest(plan_input.partitions)
 
 
-def _to_latest(ask: _Ask) -> Offsets:
-    return ask.source.latest(ask.partitions)
+def _to_latest(plan_input: _PlanInput) -> Offsets:
+    return plan_input.source.latest(plan_input.partitions)
 
 
-def _shift_by(ask: _Ask) -> Offsets:
-    for partition in ask.partitions:
-        if partition not in ask.committed:
+def _shift_by(plan_input: _PlanInput) -> Offsets:
+    for partition in plan_input.partitions:
+        if partition not in plan_input.committed:
             raise ConfigError(
                 f"Cannot shift offset for partition {partition} since there is no current committed"
                 " offset"
             )
-    return ask.clamped({tp: ask.committed[tp] + ask.reset.value for tp in ask.partitions})
+    return plan_input.clamp(
+        {tp: plan_input.committed[tp] + plan_input.reset.value for tp in plan_input.partitions}
+    )
 
 
-def _to_time(ask: _Ask) -> Offsets:
-    found = ask.source.at(ask.partitions, ask.reset.value)
-    late = [tp for tp in ask.partitions if found[tp] < 0]
-    for tp in late:
-        ask.warn(
+def _to_time(plan_input: _PlanInput) -> Offsets:
+    found = plan_input.source.at(plan_input.partitions, plan_input.reset.value)
+    empty = [tp for tp in plan_input.partitions if found[tp] < 0]
+    for tp in empty:
+        plan_input.warn(
             f"\nWarn: Partition {tp.partition} from topic {tp.topic} is empty. Falling back to"
             " latest known offset."
         )
-    return found | (ask.source.latest(late) if late else {})
+    return found | (plan_input.source.latest(empty) if empty else {})
 
 
-def _from_file(ask: _Ask) -> Offsets:
-    return ask.clamped(dict(ask.reset.offsets or {}))
+def _from_file(plan_input: _PlanInput) -> Offsets:
+    return plan_input.clamp(dict(plan_input.reset.offsets or {}))
 
 
-def _to_current(ask: _Ask) -> Offsets:
-    absent = [tp for tp in ask.partitions if tp not in ask.committed]
-    found = {tp: ask.committed[tp] for tp in ask.partitions if tp in ask.committed}
-    return found | (ask.source.latest(absent) if absent else {})
+def _to_current(plan_input: _PlanInput) -> Offsets:
+    absent = [tp for tp in plan_input.partitions if tp not in plan_input.committed]
+    found = {
+        tp: plan_input.committed[tp] for tp in plan_input.partitions if tp in plan_input.committed
+    }
+    return found | (plan_input.source.latest(absent) if absent else {})
 
 
 _PLANNERS = {
@@ -187,8 +191,8 @@ _PLANNERS = {
 }
 
 
-def _moved(tp: TopicPartition, wanted: int, how: str, offset: int) -> str:
+def _clamp_warning(tp: TopicPartition, wanted: int, relation: str, offset: int) -> str:
     return (
-        f"WARN New offset ({wanted}) is {how} offset for topic partition {tp}. Value will be set to"
-        f" {offset}"
+        f"WARN New offset ({wanted}) is {relation} offset for topic partition {tp}. Value will be"
+        f" set to {offset}"
     )

@@ -15,62 +15,62 @@ _OUTPUT_LINES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
-    """A launched server. Its output begins at position `begin` of the file `output`."""
+class LaunchedServer:
+    """A launched server. Its output begins at position `output_start` of the file `output`."""
 
     process: subprocess.Popen[bytes]
     output: Path
-    begin: int
+    output_start: int
 
-    def said(self) -> bytes:
+    def output_text(self) -> bytes:
         """The output so far; empty if it cannot be read."""
         try:
             with self.output.open("rb") as file:
-                file.seek(self.begin)
+                file.seek(self.output_start)
                 return file.read()
         except OSError:
             return b""
 
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """The last lines of its output, indented."""
-        lines = self.said().decode(errors="replace").splitlines()[-_OUTPUT_LINES:]
+        lines = self.output_text().decode(errors="replace").splitlines()[-_OUTPUT_LINES:]
         return "".join(f"\n  {line}" for line in lines)
 
 
-def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
+def launch(words: Sequence[str], output: Path, *, ends_with_parent: bool = False) -> LaunchedServer:
     """Start `kafkapy` with these arguments. Its output is appended to `output`.
 
-    With `is_ours` its standard input is a pipe, which closes when this process ends.
+    With `ends_with_parent`, its standard input is a pipe, which closes when this process ends.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
-    with output.open("ab") as sink:
-        begin = sink.tell()
+    with output.open("ab") as output_file:
+        output_start = output_file.tell()
         process = subprocess.Popen(
             # -P: modules in the current directory must not shadow those of the library.
             [sys.executable, "-P", "-m", "kafkapy.cli.main", *words],
-            stdin=subprocess.PIPE if is_ours else subprocess.DEVNULL,
-            stdout=sink,
+            stdin=subprocess.PIPE if ends_with_parent else subprocess.DEVNULL,
+            stdout=output_file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    return Launched(process, output, begin)
+    return LaunchedServer(process, output, output_start)
 
 
 @contextmanager
-def ended_on_failure() -> Iterator[list[Launched]]:
+def end_on_failure() -> Iterator[list[LaunchedServer]]:
     """A list of the servers launched in the block. If the block fails, all are ended, the last one
     first.
     """
-    started: list[Launched] = []
+    started: list[LaunchedServer] = []
     try:
         yield started
     except BaseException:
         for launched in reversed(started):
-            _end(launched.process)
+            _stop_process(launched.process)
         raise
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop_process(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
         process.wait(_END_LIMIT_S)

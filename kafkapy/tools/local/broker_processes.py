@@ -19,7 +19,7 @@ from typing import Final
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import background, pid_files
-from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.background import LaunchedServer
 
 PID_FILE: Final = "kafkapy.pid"
 SUPERVISOR_PID_FILE: Final = "kafkapy-supervisor.pid"
@@ -74,16 +74,16 @@ def is_broker(pid: int) -> bool:
     return pid_files.holds(pid, PID_FILE)
 
 
-def launch(words: Sequence[str], output: Path, *, is_ours: bool = False) -> Launched:
+def launch(words: Sequence[str], output: Path, *, ends_with_parent: bool = False) -> LaunchedServer:
     """Start `kafkapy server start` with these arguments. Its output is appended to `output`.
 
-    With `is_ours`, the broker ends when this process ends, for whatever reason.
+    With `ends_with_parent`, the broker ends when this process ends, for whatever reason.
     """
-    words = [*words, "--until-eof"] if is_ours else words
-    return background.launch(["server", "start", *words], output, is_ours=is_ours)
+    words = [*words, "--until-eof"] if ends_with_parent else words
+    return background.launch(["server", "start", *words], output, ends_with_parent=ends_with_parent)
 
 
-def wait_until_serving(launched: Launched, limit_s: float | None) -> None:
+def wait_until_serving(launched: LaunchedServer, limit_s: float | None) -> None:
     """Wait until a launched broker serves. Without a limit (None), waits until it serves or ends.
 
     Raises:
@@ -98,18 +98,18 @@ def wait_until_serving(launched: Launched, limit_s: float | None) -> None:
             if serves(launched):
                 return
             continue
-        raise ConfigError(f"The broker ended with status {status}.{launched.last_words()}")
+        raise ConfigError(f"The broker ended with status {status}.{launched.last_lines()}")
     raise ConfigError(f"The broker is not ready after {limit_s:.0f} s; see {launched.output}")
 
 
-def serves(launched: Launched) -> bool:
+def serves(launched: LaunchedServer) -> bool:
     """Whether a launched broker serves, according to its output."""
-    return _SERVING in launched.said()
+    return _SERVING in launched.output_text()
 
 
-def first_address(launched: Launched) -> str:
+def first_address(launched: LaunchedServer) -> str:
     """The bound address of a serving broker's first listener: host:port."""
-    found = _LISTENING.search(launched.said())
+    found = _LISTENING.search(launched.output_text())
     assert found is not None, launched.output
     return found[1].decode()
 
@@ -127,7 +127,7 @@ def start_in_background(
         ConfigError: it ended (with the end of its output), or the output cannot be written.
     """
     output = Path(os.environ.get("LOG_DIR") or directories[0]) / name
-    with background.ended_on_failure() as started:
+    with background.end_on_failure() as started:
         try:
             launched = launch(words, output)
         except OSError as error:
@@ -139,16 +139,16 @@ def start_in_background(
     return launched.process.pid, output
 
 
-def stop(pid: int, limit_s: float, sent: int = signal.SIGTERM) -> bool:
+def stop(pid: int, limit_s: float, signal_number: int = signal.SIGTERM) -> bool:
     """Signal a process and wait for its end. Returns False if the limit passed first."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
     try:
-        signal.pidfd_send_signal(handle, sent)
-        ended = select.poll()  # not select(), which supports only descriptors below 1,024
-        ended.register(handle, select.POLLIN)
-        return bool(ended.poll(limit_s * 1000))
+        signal.pidfd_send_signal(handle, signal_number)
+        poller = select.poll()  # not select(), which supports only descriptors below 1,024
+        poller.register(handle, select.POLLIN)
+        return bool(poller.poll(limit_s * 1000))
     finally:
         os.close(handle)

@@ -29,15 +29,22 @@ FILE: Final = "cluster.json"
 FORMAT_VERSION: Final = 1
 
 # The keys that the cluster sets for each broker.
-OWN_KEYS: Final = ("broker.id", "node.id", "listeners", "log.dirs", "log.dir", "zookeeper.connect")
+GENERATED_KEYS: Final = (
+    "broker.id",
+    "node.id",
+    "listeners",
+    "log.dirs",
+    "log.dir",
+    "zookeeper.connect",
+)
 
-_REPLICATED: Final = (
+_REPLICATION_FACTORS: Final = (
     "default.replication.factor",
     "offsets.topic.replication.factor",
     "transaction.state.log.replication.factor",
     "share.coordinator.state.topic.replication.factor",
 )
-_MIN_IN_SYNC: Final = (
+_MIN_ISR: Final = (
     "min.insync.replicas",
     "transaction.state.log.min.isr",
     "share.coordinator.state.topic.min.isr",
@@ -91,8 +98,8 @@ class ClusterLayout:
         """
         factor = min(3, len(self.broker_ports))
         return {
-            **dict.fromkeys(_REPLICATED, str(factor)),
-            **dict.fromkeys(_MIN_IN_SYNC, str(max(1, factor - 1))),
+            **dict.fromkeys(_REPLICATION_FACTORS, str(factor)),
+            **dict.fromkeys(_MIN_ISR, str(max(1, factor - 1))),
             "group.initial.rebalance.delay.ms": "0",
             "zookeeper.session.timeout.ms": "4000",
             # The last brokers to stop cannot move their leaders to another broker.
@@ -105,7 +112,7 @@ class ClusterLayout:
             "zookeeper.connect": f"{HOST}:{self.zookeeper_port}",
         }
 
-    def changed(
+    def with_changes(
         self,
         brokers: int | None,
         base_port: int | None,
@@ -167,7 +174,7 @@ def create(
         raise ConfigError(f"There are no {brokers} ports from {base_port}, and one below it")
     chosen = zookeeper or Implementation.KAFKAPY
     layout = ClusterLayout(directory, base_port, _port(base_port, -1, ()), zookeeper=str(chosen))
-    return layout.changed(brokers, None, overrides)
+    return layout.with_changes(brokers, None, overrides)
 
 
 def load(directory: Path) -> ClusterLayout | None:
@@ -185,7 +192,7 @@ def load(directory: Path) -> ClusterLayout | None:
     except OSError as error:
         raise ConfigError(f"Cannot read {file}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{file} is damaged ({error}): mend or remove it") from error
+        raise ConfigError(f"{file} is damaged ({error}): repair or remove it") from error
 
 
 def _decoded(directory: Path, found: Any) -> ClusterLayout:
@@ -207,7 +214,7 @@ def check_overrides(overrides: Mapping[str, str]) -> None:
     Raises:
         ConfigError: a key that the cluster sets for each broker.
     """
-    for key in OWN_KEYS:
+    for key in GENERATED_KEYS:
         if key in overrides:
             raise ConfigError(f"{key} is chosen for each broker: it cannot be overridden")
 

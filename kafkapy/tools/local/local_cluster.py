@@ -14,7 +14,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import ClusterMetadata
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools.local import background, broker_processes
-from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.cluster_layout import HOST, ClusterLayout, server_properties
 from kafkapy.tools.local.ports import check_port
 from kafkapy.tools.local.private_files import write_privately
@@ -23,10 +23,10 @@ from kafkapy.tools.zookeeper.implementations import Implementation
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
-_PATIENCE: Final = {"default.api.timeout.ms": "2000", "request.timeout.ms": "2000"}
-_PACE: Final = {"retry.backoff.ms": "50"}
+_REQUEST_TIMEOUTS: Final = {"default.api.timeout.ms": "2000", "request.timeout.ms": "2000"}
+_RETRY_CONFIG: Final = {"retry.backoff.ms": "50"}
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Member:
 
 
 class LocalCluster:
-    """A cluster with a fixed layout. `say` is called with a line after each step."""
+    """A cluster with a fixed layout. `print_line` is called with a line after each step."""
 
-    def __init__(self, layout: ClusterLayout, say: Say = lambda line: None) -> None:
+    def __init__(self, layout: ClusterLayout, print_line: PrintLine = lambda line: None) -> None:
         self.layout = layout
-        self._say = say
+        self._print_line = print_line
         self._zookeeper = Implementation(layout.zookeeper)
 
     @property
@@ -70,11 +70,11 @@ class LocalCluster:
         """
         self._check(self.layout.broker_ids)
         self.layout.save()
-        with background.ended_on_failure() as started:
+        with background.end_on_failure() as started:
             self._start_zookeeper(started)
             self._start_brokers(self.layout.broker_ids, started)
-            self._wait_until_all_know()
-        self._say(f"The cluster is ready; bootstrap servers: {self.bootstrap_servers}")
+            self._wait_until_metadata_complete()
+        self._print_line(f"The cluster is ready; bootstrap servers: {self.bootstrap_servers}")
 
     def stop(self) -> None:
         """Stop the brokers by controlled shutdown, the controller last, then ZooKeeper.
@@ -87,9 +87,9 @@ class LocalCluster:
             self._stop_broker(member.broker_id)
         pid = self.zookeeper_pid()
         if pid is not None:
-            self._end(pid, "ZooKeeper")
+            self._stop_process(pid, "ZooKeeper")
         elif not members:
-            self._say("Nothing of this cluster runs")
+            self._print_line("Nothing of this cluster runs")
 
     def kill(self, broker_id: int) -> None:
         """Kill a broker with SIGKILL.
@@ -97,11 +97,11 @@ class LocalCluster:
         Raises:
             ConfigError: the broker does not exist, or does not run.
         """
-        pid = self.broker_pid(self._checked(broker_id))
+        pid = self.broker_pid(self._check_exists(broker_id))
         if pid is None:
             raise ConfigError(f"Broker {broker_id} does not run")
         broker_processes.stop(pid, STOP_LIMIT_S, signal.SIGKILL)
-        self._say(f"Broker {broker_id}: killed (pid {pid})")
+        self._print_line(f"Broker {broker_id}: killed (pid {pid})")
 
     def restart(self, broker_id: int) -> None:
         """Stop a broker if it runs, start it, and wait until it is in every broker's metadata.
@@ -109,36 +109,36 @@ class LocalCluster:
         Raises:
             ConfigError: the broker does not exist, or did not start.
         """
-        if self.broker_pid(self._checked(broker_id)) is not None:
+        if self.broker_pid(self._check_exists(broker_id)) is not None:
             self._stop_broker(broker_id)
         self._check([broker_id])
-        with background.ended_on_failure() as started:
+        with background.end_on_failure() as started:
             if self.zookeeper_pid() is None:
                 self._start_zookeeper(started)
             self._start_brokers([broker_id], started)
-            self._wait_until_all_know()
+            self._wait_until_metadata_complete()
 
     def status(self) -> list[Member]:
         """The state of every broker. The metadata are those of the first broker that responds."""
         pids = {broker_id: self.broker_pid(broker_id) for broker_id in self.layout.broker_ids}
-        known = next(
+        metadata = next(
             (found for b, pid in pids.items() if pid is not None and (found := self._metadata(b))),
             None,
         )
-        led = [
+        leaders = [
             partition.leader
-            for topic in (known.topics.values() if known else ())
+            for topic in (metadata.topics.values() if metadata else ())
             for partition in topic.partitions.values()
         ]
         return [
             Member(broker_id, self.layout.address(broker_id), pid)
-            if known is None or pid is None
+            if metadata is None or pid is None
             else Member(
                 broker_id,
                 self.layout.address(broker_id),
                 pid,
-                known.controller_id == broker_id,
-                led.count(broker_id),
+                metadata.controller_id == broker_id,
+                leaders.count(broker_id),
             )
             for broker_id, pid in pids.items()
         ]
@@ -154,42 +154,42 @@ class LocalCluster:
         if self.zookeeper_pid() is None:
             zookeeper_process.check(self._zookeeper_config(), self._zookeeper)
 
-    def _start_zookeeper(self, started: list[Launched]) -> None:
+    def _start_zookeeper(self, started: list[LaunchedServer]) -> None:
         running = self.zookeeper_pid()
         address = f"{HOST}:{self.layout.zookeeper_port}"
         if running is not None:
-            self._say(f"ZooKeeper: runs already at {address} (pid {running})")
+            self._print_line(f"ZooKeeper: runs already at {address} (pid {running})")
             return
         config = self._zookeeper_config()
         launched = zookeeper_process.launch(config, self._zookeeper)
         started.append(launched)
         zookeeper_process.wait_until_serving(launched, config, START_LIMIT_S)
-        self._say(f"ZooKeeper: started at {address} (pid {launched.process.pid})")
+        self._print_line(f"ZooKeeper: started at {address} (pid {launched.process.pid})")
 
     def _zookeeper_config(self) -> dict[str, str]:
         config = self.layout.zookeeper_config()
         return zookeeper_process.effective_config(config, {}, self._zookeeper)
 
-    def _start_brokers(self, broker_ids: Iterable[int], started: list[Launched]) -> None:
+    def _start_brokers(self, broker_ids: Iterable[int], started: list[LaunchedServer]) -> None:
         """Start all brokers in parallel, because most of the start time is Python's own."""
-        launched: dict[int, Launched] = {}
+        launched: dict[int, LaunchedServer] = {}
         for broker_id in broker_ids:
             running = self.broker_pid(broker_id)
             if running is not None:
                 address = self.layout.address(broker_id)
-                self._say(f"Broker {broker_id}: runs already at {address} (pid {running})")
+                self._print_line(f"Broker {broker_id}: runs already at {address} (pid {running})")
             else:
                 launched[broker_id] = self._launch(broker_id)
                 started.append(launched[broker_id])
-        for broker_id, on_its_way in launched.items():
+        for broker_id, server in launched.items():
             try:
-                broker_processes.wait_until_serving(on_its_way, START_LIMIT_S)
+                broker_processes.wait_until_serving(server, START_LIMIT_S)
             except ConfigError as fault:
                 raise ConfigError(f"Broker {broker_id}: {fault}") from fault
-            address, pid = self.layout.address(broker_id), on_its_way.process.pid
-            self._say(f"Broker {broker_id}: started at {address} (pid {pid})")
+            address, pid = self.layout.address(broker_id), server.process.pid
+            self._print_line(f"Broker {broker_id}: started at {address} (pid {pid})")
 
-    def _launch(self, broker_id: int) -> Launched:
+    def _launch(self, broker_id: int) -> LaunchedServer:
         file = self.layout.properties_file(broker_id)
         file.parent.mkdir(parents=True, exist_ok=True)
         text = server_properties(self.layout.broker_properties(broker_id))
@@ -200,43 +200,45 @@ class LocalCluster:
     def _stop_broker(self, broker_id: int) -> None:
         pid = self.broker_pid(broker_id)
         if pid is not None:
-            self._end(pid, f"Broker {broker_id}")
+            self._stop_process(pid, f"Broker {broker_id}")
 
-    def _end(self, pid: int, who: str) -> None:
+    def _stop_process(self, pid: int, server_name: str) -> None:
         if not broker_processes.stop(pid, STOP_LIMIT_S):
-            raise ConfigError(f"{who}: still running after {STOP_LIMIT_S:.0f} s (pid {pid})")
-        self._say(f"{who}: stopped (pid {pid})")
+            raise ConfigError(
+                f"{server_name}: still running after {STOP_LIMIT_S:.0f} s (pid {pid})"
+            )
+        self._print_line(f"{server_name}: stopped (pid {pid})")
 
-    def _checked(self, broker_id: int) -> int:
+    def _check_exists(self, broker_id: int) -> int:
         if broker_id not in self.layout.broker_ports:
             ids = ", ".join(map(str, self.layout.broker_ids))
             raise ConfigError(f"There is no broker {broker_id}; the brokers are {ids}")
         return broker_id
 
-    def _wait_until_all_know(self) -> None:
+    def _wait_until_metadata_complete(self) -> None:
         """Wait until every broker's metadata have all brokers and the controller, so that a topic
         can be created on all of them.
         """
         running = {b for b in self.layout.broker_ids if self.broker_pid(b) is not None}
-        waiting = set(running)
-        with Cluster(self.bootstrap_servers, _PACE) as pacing:
-            for _ in pacing.attempts():
-                found = {broker_id: self._metadata(broker_id) for broker_id in waiting}
-                waiting = {
+        incomplete = set(running)
+        with Cluster(self.bootstrap_servers, _RETRY_CONFIG) as retries:
+            for _ in retries.attempts():
+                found = {broker_id: self._metadata(broker_id) for broker_id in incomplete}
+                incomplete = {
                     broker_id
-                    for broker_id, known in found.items()
-                    if known is None
-                    or not running <= known.brokers.keys()
-                    or known.controller_id not in running
+                    for broker_id, metadata in found.items()
+                    if metadata is None
+                    or not running <= metadata.brokers.keys()
+                    or metadata.controller_id not in running
                 }
-                if not waiting:
+                if not incomplete:
                     return
-        ids = ", ".join(map(str, sorted(waiting)))
-        raise ConfigError(f"Brokers {ids} run but do not know the whole cluster")
+        ids = ", ".join(map(str, sorted(incomplete)))
+        raise ConfigError(f"Brokers {ids} run, but their metadata do not have the whole cluster")
 
     def _metadata(self, broker_id: int) -> ClusterMetadata | None:
         try:
-            with Cluster(self.layout.address(broker_id), _PATIENCE) as cluster:
+            with Cluster(self.layout.address(broker_id), _REQUEST_TIMEOUTS) as cluster:
                 return cluster.metadata(refresh=True)
         except ApiError:
             return None

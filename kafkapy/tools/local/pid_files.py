@@ -51,7 +51,7 @@ def holder(path: Path) -> int | None:
 
 def holds(pid: int, name: str) -> bool:
     """Whether a process of this user holds a pid file of this name, even one that was removed."""
-    return (pid != os.getpid() and _is_ours(pid)) and any(
+    return (pid != os.getpid() and _is_own_process(pid)) and any(
         opened.removesuffix(_DELETED).endswith(f"/{name}") and _holder(link, 0) == pid
         for link, opened in _open_files(_PROC / str(pid) / "fd")
     )
@@ -78,13 +78,13 @@ def _holder(path: Path, flags: int) -> int | None:
         try:
             if os.fstat(fd).st_uid == os.geteuid():
                 pid: int = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, _ANY_WRITER))[-1]
-                return pid if pid > 0 and _is_ours(pid) else None
+                return pid if pid > 0 and _is_own_process(pid) else None
         finally:
             os.close(fd)
     return None
 
 
-def _is_ours(pid: int) -> bool:
+def _is_own_process(pid: int) -> bool:
     """Whether a process belongs to this user and has the pid namespace of this process."""
     try:
         return os.stat(_PROC / str(pid)).st_uid == os.geteuid() and os.readlink(

@@ -6,7 +6,7 @@ import errno
 import socket
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.port_holder import taken_by
+from kafkapy.common.port_holder import port_holders
 
 
 def free_port(host: str) -> int:
@@ -17,10 +17,11 @@ def free_port(host: str) -> int:
     return port
 
 
-def check_port(host: str, port: int, who: str) -> None:
+def check_port(host: str, port: int, server_name: str) -> None:
     """
     Raises:
-        ConfigError: another process listens on the port; with `who` and, if known, that process.
+        ConfigError: another process listens on the port. The message has `server_name` and, if
+            known, that process.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
@@ -30,5 +31,6 @@ def check_port(host: str, port: int, who: str) -> None:
         except OSError as error:
             if error.errno == errno.EADDRINUSE:  # the server itself reports all other errors
                 raise ConfigError(
-                    f"{who} cannot listen on {host}:{port}: {error.strerror}{taken_by(port)}"
+                    f"{server_name} cannot listen on {host}:{port}: {error.strerror}"
+                    f"{port_holders(port)}"
                 ) from error

@@ -19,18 +19,18 @@ class ClientMetrics:
 
     def config(self) -> dict[str, Any]:
         """The client's settings."""
-        return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self.take}
+        return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self.on_statistics}
 
-    def take(self, statistics: str) -> None:
+    def on_statistics(self, statistics: str) -> None:
         """Receive statistics: librdkafka's `stats_cb`."""
         self._latest = json.loads(statistics)
 
-    def settle(self, poll: Callable[[float], object]) -> None:
+    def wait_for_update(self, poll: Callable[[float], object]) -> None:
         """Wait for new statistics with the client's `poll(seconds)`, for at most five seconds."""
-        before = self._latest
+        previous = self._latest
         for _ in range(_POLLS_MAX):
             poll(_INTERVAL_MS / 1000)
-            if self._latest is not before:
+            if self._latest is not previous:
                 return
 
     def lines(self) -> list[str]:
@@ -38,7 +38,7 @@ class ClientMetrics:
         rows = sorted(self._rows())
         width = max((len(name) for name, _ in rows), default=0)
         head = f"{'Metric Name':{width}}   Value"
-        return ["", head, *(f"{name:{width}} : {_shown(number)}" for name, number in rows)]
+        return ["", head, *(f"{name:{width}} : {_format_number(number)}" for name, number in rows)]
 
     def _rows(self) -> Iterator[tuple[str, float]]:
         tags = f"{{client-id={self._latest.get('client_id', '')}}}"
@@ -54,5 +54,5 @@ def _numbers(group: str, values: Mapping[str, Any], tags: str) -> Iterator[tuple
             yield f"{group}:{name}:{tags}", value
 
 
-def _shown(number: float) -> str:
+def _format_number(number: float) -> str:
     return f"{number:.3f}" if isinstance(number, float) else str(number)

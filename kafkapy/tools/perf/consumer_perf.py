@@ -16,12 +16,12 @@ _MEBI: Final = 1024.0 * 1024.0
 _BATCH: Final = 1000
 # Short, so that the timeout and Ctrl-C take effect soon.
 _POLL_S: Final = 0.1
-_TAIL: Final = (
+_COMMON_COLUMNS: Final = (
     "data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, rebalance.time.ms,"
     " fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
 )
-HEADER: Final = f"start.time, end.time, {_TAIL}"
-DETAILED_HEADER: Final = f"time, threadId, {_TAIL}"
+HEADER: Final = f"start.time, end.time, {_COMMON_COLUMNS}"
+DETAILED_HEADER: Final = f"time, threadId, {_COMMON_COLUMNS}"
 
 
 class Span(NamedTuple):
@@ -62,7 +62,7 @@ class Span(NamedTuple):
         return f"{dates.format(self.end_ms)}, 0, {self.cells()}"
 
 
-class Reading(NamedTuple):
+class Workload(NamedTuple):
     """The load: a topic, the number of records, and the timeout for the next record."""
 
     topic: str
@@ -82,19 +82,19 @@ class _Rebalances:
     """Durations of the rebalances that assigned partitions to this consumer."""
 
     def __init__(self) -> None:
-        self._since_s: float | None = time.monotonic()
+        self._rebalance_start_s: float | None = time.monotonic()
         self.total_ms = 0
 
-    def assigned(self, consumer: Consumer, partitions: Any) -> None:
-        if self._since_s is not None:
-            self.total_ms += int((time.monotonic() - self._since_s) * 1000)
-            self._since_s = None
+    def on_assign(self, consumer: Consumer, partitions: Any) -> None:
+        if self._rebalance_start_s is not None:
+            self.total_ms += int((time.monotonic() - self._rebalance_start_s) * 1000)
+            self._rebalance_start_s = None
 
-    def revoked(self, consumer: Consumer, partitions: Any) -> None:
-        self._since_s = time.monotonic()
+    def on_revoke(self, consumer: Consumer, partitions: Any) -> None:
+        self._rebalance_start_s = time.monotonic()
 
 
-def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None]) -> Result:
+def run(consumer: Consumer, workload: Workload, on_interval: Callable[[Span], None]) -> Result:
     """Read until all records are read, or no record arrives within the timeout. `on_interval` gets
     each interval.
 
@@ -102,13 +102,13 @@ def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None
         ApiError: the consumer cannot continue.
     """
     rebalances = _Rebalances()
-    callbacks = {"on_assign": rebalances.assigned, "on_revoke": rebalances.revoked}
-    subscribe(consumer, [reading.topic], **callbacks)
+    callbacks = {"on_assign": rebalances.on_assign, "on_revoke": rebalances.on_revoke}
+    subscribe(consumer, [workload.topic], **callbacks)
     start_ms = last_ms = _now_ms()
-    heard_s = time.monotonic()
+    last_record_s = time.monotonic()
     size = count = last_size = last_count = last_rebalance_ms = 0
     timed_out = False
-    while count < reading.records:
+    while count < workload.records:
         before = count
         for message in consumer.consume(_BATCH, _POLL_S):
             error = message.error()
@@ -118,12 +118,12 @@ def run(consumer: Consumer, reading: Reading, on_interval: Callable[[Span], None
             else:
                 raise_if_final(error)
         if count > before:
-            heard_s = time.monotonic()
-        elif (time.monotonic() - heard_s) * 1000 >= reading.timeout_ms:
+            last_record_s = time.monotonic()
+        elif (time.monotonic() - last_record_s) * 1000 >= workload.timeout_ms:
             timed_out = True
             break
         now_ms = _now_ms()
-        if now_ms - last_ms >= reading.interval_ms:
+        if now_ms - last_ms >= workload.interval_ms:
             rebalance_ms = rebalances.total_ms - last_rebalance_ms
             on_interval(
                 Span(

@@ -23,8 +23,8 @@ from kafkapy.tools.librdkafka_client import flush
 
 POLL_TIMEOUT_MS: Final = 60_000
 _PERCENTILES: Final = ((0.5, "50th"), (0.99, "99th"), (0.999, "99.9th"))
-_SHOWN_EVERY: Final = 1000
-_SETTLE_S: Final = 30.0
+_PRINT_INTERVAL: Final = 1000
+_OFFSET_TIMEOUT_S: Final = 30.0
 
 
 class Latencies(NamedTuple):
@@ -38,8 +38,8 @@ class Latencies(NamedTuple):
 
     def lines(self) -> list[str]:
         """The last two lines."""
-        shown = ", ".join(f"{name} = {ms}" for name, ms in self.percentiles_ms.items())
-        return [f"Avg latency: {decimal(self.average_ms, 4)} ms", f"Percentiles: {shown}"]
+        line = ", ".join(f"{name} = {ms}" for name, ms in self.percentiles_ms.items())
+        return [f"Avg latency: {decimal(self.average_ms, 4)} ms", f"Percentiles: {line}"]
 
 
 def summary(latencies_ns: Sequence[int]) -> Latencies:
@@ -63,7 +63,7 @@ class EndToEnd:
         self._consumer = consumer
         self._topic = topic
 
-    def place(self, partitions: Sequence[int]) -> None:
+    def seek_to_ends(self, partitions: Sequence[int]) -> None:
         """Place the consumer at the ends of the partitions.
 
         Raises:
@@ -71,12 +71,14 @@ class EndToEnd:
         """
         ends = []
         for partition in partitions:
-            place = TopicPartition(self._topic, partition)
+            tp = TopicPartition(self._topic, partition)
             try:
-                _, end = self._consumer.get_watermark_offsets(place, timeout=_SETTLE_S)
+                _, end = self._consumer.get_watermark_offsets(tp, timeout=_OFFSET_TIMEOUT_S)
             except KafkaException as error:
-                said = f"The end of {self._topic}-{partition} is not known: {error.args[0].str()}"
-                raise ApiError(ErrorCode.REQUEST_TIMED_OUT, said) from error
+                message = (
+                    f"The end of {self._topic}-{partition} is not known: {error.args[0].str()}"
+                )
+                raise ApiError(ErrorCode.REQUEST_TIMED_OUT, message) from error
             ends.append(TopicPartition(self._topic, partition, end if end >= 0 else OFFSET_END))
         self._consumer.assign(ends)
 
@@ -84,8 +86,8 @@ class EndToEnd:
         self,
         messages: int,
         size_bytes: int,
-        say: Callable[[str], None],
-        live: Callable[[str], None],
+        print_line: Callable[[str], None],
+        show_progress: Callable[[str], None],
     ) -> Latencies:
         """Send and read `messages` records of one random letter each.
 
@@ -93,29 +95,29 @@ class EndToEnd:
             ApiError: a record was not acknowledged, or not read in time.
             ConfigError: an unexpected record was read: other clients write to the topic.
         """
-        chance = random.Random(0)
-        found: list[int] = []
+        rng = random.Random(0)
+        latencies_ns: list[int] = []
         for index in range(messages):
-            payload = bytes([chance.randrange(65, 91)]) * size_bytes
-            began_ns = time.perf_counter_ns()
+            payload = bytes([rng.randrange(65, 91)]) * size_bytes
+            start_ns = time.perf_counter_ns()
             self._send(payload)
             self._receive(payload)
-            found.append(time.perf_counter_ns() - began_ns)
-            shown = f"{index}\t{found[-1] / 1e6}"
-            if index % _SHOWN_EVERY == 0:
-                say(shown)
-            live(shown)
-        return summary(found)
+            latencies_ns.append(time.perf_counter_ns() - start_ns)
+            line = f"{index}\t{latencies_ns[-1] / 1e6}"
+            if index % _PRINT_INTERVAL == 0:
+                print_line(line)
+            show_progress(line)
+        return summary(latencies_ns)
 
     def _send(self, payload: bytes) -> None:
         failures: list[KafkaError] = []
 
-        def done(error: KafkaError | None, message: Message) -> None:
+        def on_delivered(error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 failures.append(error)
 
         try:
-            self._producer.produce(self._topic, payload, on_delivery=done)
+            self._producer.produce(self._topic, payload, on_delivery=on_delivered)
         except KafkaException as error:
             raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, error.args[0].str()) from error
         flush(self._producer)

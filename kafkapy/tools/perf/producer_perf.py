@@ -19,7 +19,7 @@ REPORT_INTERVAL_MS: Final = 5000
 SAMPLES_MAX: Final = 500_000
 _MEBI: Final = 1024.0 * 1024.0
 _PERCENTILES: Final = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
-_ROOM_WAIT_S: Final = 0.1
+_QUEUE_FULL_WAIT_S: Final = 0.1
 _INIT_LIMIT_S: Final = 30.0
 
 
@@ -48,7 +48,7 @@ class LatencyStats:
 
     def __init__(self, records: int, start_ms: int) -> None:
         self._start_ms = start_ms
-        self._every = max(1, records // SAMPLES_MAX)
+        self._sample_interval = max(1, records // SAMPLES_MAX)
         self._samples: list[int] = []
         self.count = 0
         self._bytes = self._latency_ms = self._max_ms = 0
@@ -60,7 +60,7 @@ class LatencyStats:
 
     def record(self, latency_ms: int, size_bytes: int, now_ms: int) -> str | None:
         """Count one acknowledgement. Returns a line if a window ends with it."""
-        if self.count % self._every == 0:
+        if self.count % self._sample_interval == 0:
             self._samples.append(latency_ms)
         self.count += 1
         self._bytes += size_bytes
@@ -124,9 +124,9 @@ def monotonic_payloads() -> Iterator[bytes]:
 
 def file_payloads(lines: Sequence[bytes]) -> Iterator[bytes]:
     """Lines of a file in random order, which is the same in every run."""
-    chance = random.Random(0)
+    rng = random.Random(0)
     while True:
-        yield chance.choice(lines)
+        yield rng.choice(lines)
 
 
 def read_payload_file(path: str, delimiter: str) -> list[bytes]:
@@ -162,80 +162,83 @@ class Workload(NamedTuple):
 
 def run(
     producer: Producer,
-    work: Workload,
-    say: Callable[[str], None],
-    complain: Callable[[str], None],
-    live: Callable[[str], None],
+    workload: Workload,
+    print_line: Callable[[str], None],
+    report_error: Callable[[str], None],
+    show_progress: Callable[[str], None],
 ) -> Totals:
-    """Send everything and wait for acknowledgements. `say` gets the lines of windows, `live` the
-    progress in between, `complain` the errors.
+    """Send everything and wait for acknowledgements. `print_line` gets the lines of windows,
+    `show_progress` the progress in between, `report_error` the errors.
 
     Raises:
         ApiError: a transaction could not be initialised, begun or committed.
     """
-    in_transactions = work.transaction_duration_ms > 0
+    in_transactions = workload.transaction_duration_ms > 0
     if in_transactions:
-        _or_refuse(lambda: producer.init_transactions(_INIT_LIMIT_S))
-    stats = LatencyStats(work.records, _now_ms())
+        _call_transaction(lambda: producer.init_transactions(_INIT_LIMIT_S))
+    stats = LatencyStats(workload.records, _now_ms())
 
-    def acknowledged(error: KafkaError | None, message: Message) -> None:
+    def on_acknowledged(error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            complain(f"{error.name()}: {error.str()}")
+            report_error(f"{error.name()}: {error.str()}")
             return
         now_ms = _now_ms()
         size = len(message.value() or b"")
         line = stats.record(int((message.latency() or 0) * 1000), size, now_ms)
         if line is not None:
-            say(line)
+            print_line(line)
         else:
-            live(stats.window_line(now_ms) if stats.count % 1000 == 0 else "")
+            show_progress(stats.window_line(now_ms) if stats.count % 1000 == 0 else "")
 
-    throttle = Throttle(work.throughput, time.monotonic())
-    began_ms = 0
-    for sent in range(work.records):
-        if in_transactions and not began_ms:
-            _or_refuse(producer.begin_transaction)
-            began_ms = _now_ms()
-        _send(producer, work.topic, next(work.payloads), acknowledged)
-        if began_ms and _now_ms() - began_ms >= work.transaction_duration_ms:
-            _or_refuse(producer.commit_transaction)
-            began_ms = 0
-        wait_for(producer, throttle, sent)
-    if began_ms:
-        _or_refuse(producer.commit_transaction)
+    throttle = Throttle(workload.throughput, time.monotonic())
+    transaction_start_ms = 0
+    for sent in range(workload.records):
+        if in_transactions and not transaction_start_ms:
+            _call_transaction(producer.begin_transaction)
+            transaction_start_ms = _now_ms()
+        _send(producer, workload.topic, next(workload.payloads), on_acknowledged)
+        if (
+            transaction_start_ms
+            and _now_ms() - transaction_start_ms >= workload.transaction_duration_ms
+        ):
+            _call_transaction(producer.commit_transaction)
+            transaction_start_ms = 0
+        wait_for_throttle(producer, throttle, sent)
+    if transaction_start_ms:
+        _call_transaction(producer.commit_transaction)
     flush(producer)
     return stats.totals(_now_ms())
 
 
-def wait_for(
-    producer: Producer, throttle: Throttle, done: int, wanted: Callable[[], bool] = lambda: True
+def wait_for_throttle(
+    producer: Producer, throttle: Throttle, sent: int, is_needed: Callable[[], bool] = lambda: True
 ) -> None:
-    """Wait for the throttle while more is `wanted`. Receive acknowledgements meanwhile."""
-    deadline = time.monotonic() + throttle.wait_s(done, time.monotonic())
-    while (throttle.blocks or (left_s := deadline - time.monotonic()) > 0) and wanted():
-        producer.poll(_ROOM_WAIT_S if throttle.blocks else min(left_s, _ROOM_WAIT_S))
+    """Wait for the throttle while `is_needed`. Receive acknowledgements meanwhile."""
+    deadline = time.monotonic() + throttle.wait_s(sent, time.monotonic())
+    while (throttle.blocks or (left_s := deadline - time.monotonic()) > 0) and is_needed():
+        producer.poll(_QUEUE_FULL_WAIT_S if throttle.blocks else min(left_s, _QUEUE_FULL_WAIT_S))
 
 
 def _send(
     producer: Producer,
     topic: str,
     payload: bytes,
-    acknowledged: Callable[[KafkaError | None, Message], None],
+    on_acknowledged: Callable[[KafkaError | None, Message], None],
 ) -> None:
     while True:
         try:
-            producer.produce(topic, payload, on_delivery=acknowledged)
+            producer.produce(topic, payload, on_delivery=on_acknowledged)
             break
         except BufferError:
-            producer.poll(_ROOM_WAIT_S)
+            producer.poll(_QUEUE_FULL_WAIT_S)
         except KafkaException as error:
             raise ConfigError(error.args[0].str()) from error
     producer.poll(0)
 
 
-def _or_refuse(act: Callable[[], object]) -> None:
+def _call_transaction(call: Callable[[], object]) -> None:
     try:
-        act()
+        call()
     except KafkaException as error:
         raise ApiError(ErrorCode.INVALID_TXN_STATE, error.args[0].str()) from error
 

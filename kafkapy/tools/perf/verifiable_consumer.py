@@ -50,21 +50,23 @@ class VerifiableConsumer:
         subscribe(
             self._consumer,
             [topic],
-            on_assign=lambda _, partitions: self._moved("partitions_assigned", partitions),
-            on_revoke=lambda _, partitions: self._moved("partitions_revoked", partitions),
+            on_assign=lambda _, partitions: self._emit_partitions(
+                "partitions_assigned", partitions
+            ),
+            on_revoke=lambda _, partitions: self._emit_partitions("partitions_revoked", partitions),
         )
-        while (count := self._wanted()) > 0:
-            batch = [self._checked(each) for each in self._consumer.consume(count, _POLL_S)]
+        while (count := self._poll_count()) > 0:
+            batch = [self._record_or_none(each) for each in self._consumer.consume(count, _POLL_S)]
             records = [message for message in batch if message is not None]
             if records:
-                self._take(records)
+                self._consume(records)
 
     def finish(self) -> None:
         """Leave the group."""
         self._consumer.close()
         self._emit("shutdown_complete", {})
 
-    def _wanted(self) -> int:
+    def _poll_count(self) -> int:
         """The number of records to read at once. It does not exceed `max_messages`: the group would
         miss records that are read beyond it.
         """
@@ -74,11 +76,11 @@ class VerifiableConsumer:
             min(_BATCH, self._max_messages - self.consumed) if self._max_messages >= 0 else _BATCH
         )
 
-    def _take(self, records: Sequence[Message]) -> None:
+    def _consume(self, records: Sequence[Message]) -> None:
         self.consumed += len(records)
         for message in records if self._verbose else ():
             self._emit("record_data", record_fields(message))
-        summaries = summarised(records)
+        summaries = summarise(records)
         self._emit("records_consumed", {"count": len(records), "partitions": summaries})
         if not self._auto_commit:
             self._commit(summaries)
@@ -89,22 +91,22 @@ class VerifiableConsumer:
             for s in summaries
         ]
         fields: dict[str, Any] = {"offsets": offsets, "success": True}
-        wanted = [TopicPartition(o["topic"], o["partition"], o["offset"]) for o in offsets]
+        tps = [TopicPartition(o["topic"], o["partition"], o["offset"]) for o in offsets]
         try:
             # `commit` raises only if no partition was committed.
-            answers = self._consumer.commit(offsets=wanted, asynchronous=False) or ()
-            failed = [each.error for each in answers if each.error is not None]
+            results = self._consumer.commit(offsets=tps, asynchronous=False) or ()
+            failed = [each.error for each in results if each.error is not None]
         except KafkaException as error:
             failed = [error.args[0]]
         if failed:
             fields |= {"success": False, "error": failed[0].str()}
         self._emit("offsets_committed", fields)
 
-    def _moved(self, event: str, partitions: Iterable[TopicPartition]) -> None:
-        places = [{"topic": p.topic, "partition": p.partition} for p in partitions]
-        self._emit(event, {"partitions": places})
+    def _emit_partitions(self, event: str, partitions: Iterable[TopicPartition]) -> None:
+        rows = [{"topic": p.topic, "partition": p.partition} for p in partitions]
+        self._emit(event, {"partitions": rows})
 
-    def _checked(self, message: Message) -> Message | None:
+    def _record_or_none(self, message: Message) -> Message | None:
         error = message.error()
         if error is None:
             return message
@@ -123,22 +125,22 @@ def record_fields(message: Message) -> dict[str, Any]:
     }
 
 
-def summarised(records: Iterable[Message]) -> list[dict[str, Any]]:
+def summarise(records: Iterable[Message]) -> list[dict[str, Any]]:
     """Count, first and last offset of each partition, in the order of their first records."""
-    found: dict[tuple[Any, Any], dict[str, Any]] = {}
+    summaries: dict[tuple[Any, Any], dict[str, Any]] = {}
     for message in records:
-        place = (message.topic(), message.partition())
+        key = (message.topic(), message.partition())
         offset = message.offset()
-        known = found.setdefault(
-            place,
+        summary = summaries.setdefault(
+            key,
             {
-                "topic": place[0],
-                "partition": place[1],
+                "topic": key[0],
+                "partition": key[1],
                 "count": 0,
                 "minOffset": offset,
                 "maxOffset": offset,
             },
         )
-        known["count"] += 1
-        known["maxOffset"] = offset
-    return list(found.values())
+        summary["count"] += 1
+        summary["maxOffset"] = offset
+    return list(summaries.values())

@@ -12,12 +12,12 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from kafkapy.common.java_numbers import ratio
 from kafkapy.tools.librdkafka_client import flush
-from kafkapy.tools.perf.producer_perf import wait_for
+from kafkapy.tools.perf.producer_perf import wait_for_throttle
 from kafkapy.tools.perf.throughput import Throttle
 
 Emit = Callable[[str, Mapping[str, Any]], None]
 
-_ROOM_WAIT_S: Final = 0.1
+_QUEUE_FULL_WAIT_S: Final = 0.1
 
 
 class NumberedRecords(NamedTuple):
@@ -62,23 +62,23 @@ class VerifiableProducer:
         records = self._records
         self._emit("startup_complete", {})
         throttle = Throttle(records.throughput, time.monotonic())
-        while self._wanted():
+        while self._has_more():
             if not throttle.blocks:
                 self._send(self.sent)
-            wait_for(self._producer, throttle, self.sent, self._wanted)
+            wait_for_throttle(self._producer, throttle, self.sent, self._has_more)
 
-    def _wanted(self) -> bool:
-        most = self._records.max_messages
-        return not self._is_stopped() and (most < 0 or self.sent < most)
+    def _has_more(self) -> bool:
+        limit = self._records.max_messages
+        return not self._is_stopped() and (limit < 0 or self.sent < limit)
 
     def finish(self) -> None:
         """Wait for outstanding acknowledgements, and emit the totals."""
         try:
             flush(self._producer)
         finally:
-            self._tell_sums()
+            self._emit_totals()
 
-    def _tell_sums(self) -> None:
+    def _emit_totals(self) -> None:
         elapsed_s = time.monotonic() - self._started_s
         self._emit("shutdown_complete", {})
         self._emit(
@@ -93,18 +93,18 @@ class VerifiableProducer:
 
     def _send(self, index: int) -> None:
         records = self._records
-        more: dict[str, Any] = {}
+        timestamp_args: dict[str, Any] = {}
         if records.create_time_ms is not None:
             elapsed_ms = int((time.monotonic() - self._started_s) * 1000)
-            more["timestamp"] = records.create_time_ms + elapsed_ms
+            timestamp_args["timestamp"] = records.create_time_ms + elapsed_ms
         key, value = records.key(index), records.value(index)
         while not self._is_stopped():
             try:
                 self._producer.produce(
-                    records.topic, value, key, on_delivery=self._delivered, **more
+                    records.topic, value, key, on_delivery=self._delivered, **timestamp_args
                 )
             except BufferError:
-                self._producer.poll(_ROOM_WAIT_S)
+                self._producer.poll(_QUEUE_FULL_WAIT_S)
                 continue
             except KafkaException as error:
                 self._failed(error.args[0], key, value)

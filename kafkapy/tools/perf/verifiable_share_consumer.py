@@ -41,14 +41,14 @@ class VerifiableShareConsumer:
             batch = self._consumer.poll(_POLL_S) or []
             records = [message for message in batch if _is_record(message)]
             if records:
-                self._take(records)
+                self._consume(records)
 
     def finish(self) -> None:
         """Leave the group."""
         self._consumer.close()
         self._emit("shutdown_complete", {})
 
-    def _take(self, records: Sequence[Message]) -> None:
+    def _consume(self, records: Sequence[Message]) -> None:
         self.consumed += len(records)
         for message in records if self._verbose else ():
             self._emit("record_data", record_fields(message))

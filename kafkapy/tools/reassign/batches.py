@@ -15,7 +15,7 @@ from kafkapy.admin.reassignments import ReassignmentFailed, running_reassignment
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools.reassign.reassignment import Execution, begin, heading_for
+from kafkapy.tools.reassign.reassignment import Execution, begin, final_replicas
 
 POLL_S: Final = 0.2
 
@@ -31,8 +31,8 @@ class BatchProgress(NamedTuple):
 class BatchRun:
     """One run over the partitions of an execution.
 
-    `stop` (which `on_progress` may call) ends the run after the present batch; `left` has the
-    partitions that were not begun.
+    `stop` (which `on_progress` may call) ends the run after the present batch; `not_begun` has
+    the partitions that were not begun.
     """
 
     def __init__(
@@ -58,19 +58,21 @@ class BatchRun:
         self._waiting: list[TopicPartition] = []
         order = sorted(execution.targets)
         moving = [tp for tp in order if tp in execution.running]
-        resting = [tp for tp in order if tp not in execution.running]
-        todo = [tp for tp in resting if execution.current[tp] != execution.targets[tp]]
-        self.left = [*moving, *todo]
+        idle = [tp for tp in order if tp not in execution.running]
+        misplaced = [tp for tp in idle if execution.current[tp] != execution.targets[tp]]
+        self.not_begun = [*moving, *misplaced]
         # With `--additional`, a partition may already move to other replicas: it is redirected.
         self._begun = {
-            tp for tp in moving if heading_for(execution.running[tp]) == set(execution.targets[tp])
+            tp
+            for tp in moving
+            if final_replicas(execution.running[tp]) == set(execution.targets[tp])
         }
         self._total = len(order)
 
     @property
     def done(self) -> int:
         """Partitions that are on their target replicas."""
-        return self._total - len(self.left) - len(self._waiting)
+        return self._total - len(self.not_begun) - len(self._waiting)
 
     def stop(self) -> None:
         """Stop after the present batch."""
@@ -78,8 +80,8 @@ class BatchRun:
 
     def begin_all(self) -> None:
         """Begin every batch without waiting, for a dry run."""
-        while self.left:
-            self._next_batch()
+        while self.not_begun:
+            self._begin_next_batch()
         self._waiting = []
 
     def run(self) -> None:
@@ -89,39 +91,39 @@ class BatchRun:
             ReassignmentFailed: a partition was refused, or waits for a broker that does not return.
             ApiError: the cluster does not respond any more.
         """
-        while self._waiting or (self.left and not self.stopping):
+        while self._waiting or (self.not_begun and not self.stopping):
             if not self._waiting:
-                self._next_batch()
+                self._begin_next_batch()
             self._on_progress(BatchProgress(self.done, self._total, self._waiting))
             self._wait()
         self._on_progress(BatchProgress(self.done, self._total, ()))
 
-    def _next_batch(self) -> None:
-        batch, targets = self.left[: self._batch_size], self._execution.targets
+    def _begin_next_batch(self) -> None:
+        batch, targets = self.not_begun[: self._batch_size], self._execution.targets
         new = {tp: targets[tp] for tp in batch if tp not in self._begun}
         if new:
             begin(self._cluster, new)
         self._waiting = batch
-        self.left = self.left[self._batch_size :]
+        self.not_begun = self.not_begun[self._batch_size :]
         self._stuck_since = None
 
     def _wait(self) -> None:
         """Poll until the batch is complete. Gives up if no partition can move for too long."""
         while self._waiting:
             try:
-                obstacle = self._look()
+                obstacle = self._poll()
             except ApiError as error:
                 # The controller may be moving to another broker.
                 obstacle = error.message
             if not obstacle:
                 self._stuck_since = None
-            elif self._waiting and self._stuck_too_long():
-                raise ReassignmentFailed(self._complaint(obstacle))
+            elif self._waiting and self._is_stuck_too_long():
+                raise ReassignmentFailed(self._stuck_message(obstacle))
             self._on_progress(BatchProgress(self.done, self._total, self._waiting))
             if self._waiting:
                 self._pause(POLL_S)
 
-    def _look(self) -> str:
+    def _poll(self) -> str:
         """Remove completed partitions from `_waiting`. Returns the reason if none of the remaining
         partitions can move, else "".
         """
@@ -133,29 +135,29 @@ class BatchRun:
         obstacles: list[str] = []
         for tp in self._waiting:
             partition = metadata.topics[tp.topic].partitions.get(tp.partition)
-            there = () if partition is None else partition.replicas
+            current = () if partition is None else partition.replicas
             in_sync = () if partition is None else partition.isr
-            if tp not in running and there == targets[tp] and set(in_sync) == set(there):
+            if tp not in running and current == targets[tp] and set(in_sync) == set(current):
                 continue
             waiting.append(tp)
-            down = sorted(set(targets[tp]) - metadata.brokers.keys())
-            if down:
-                obstacles.append(f"broker {down[0]} is not alive")
-            elif tp not in running and there != targets[tp]:
-                replicas = ",".join(map(str, there))
+            offline = sorted(set(targets[tp]) - metadata.brokers.keys())
+            if offline:
+                obstacles.append(f"broker {offline[0]} is not alive")
+            elif tp not in running and current != targets[tp]:
+                replicas = ",".join(map(str, current))
                 obstacles.append(f"{tp} does not move any more and has the replicas {replicas}")
         self._waiting = waiting
         return obstacles[0] if obstacles and len(obstacles) == len(waiting) else ""
 
-    def _stuck_too_long(self) -> bool:
+    def _is_stuck_too_long(self) -> bool:
         now = self._clock()
         if self._stuck_since is None:
             self._stuck_since = now
         return now - self._stuck_since > self._stuck_limit_s
 
-    def _complaint(self, why: str) -> str:
+    def _stuck_message(self, reason: str) -> str:
         names = ", ".join(map(str, self._waiting))
         return (
-            f"Gave up waiting for {names}: {why}. What was begun goes on by itself once it can; the"
-            " same command then continues, and --cancel takes it back."
+            f"Gave up waiting for {names}: {reason}. Moves that were begun continue when they"
+            " can; the same command then continues, and --cancel cancels them."
         )

@@ -35,17 +35,17 @@ class PaceMeter:
     """Computes rate and remaining time from the last measurements."""
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, int]] = deque(maxlen=WINDOW)
+        self._measurements: deque[tuple[float, int]] = deque(maxlen=WINDOW)
 
     def add(self, now_s: float, done_bytes: int, total_bytes: int) -> Pace:
         """Add a measurement."""
-        self._seen.append((now_s, done_bytes))
-        then_s, then_bytes = self._seen[0]
-        if now_s <= then_s:
+        self._measurements.append((now_s, done_bytes))
+        first_s, first_bytes = self._measurements[0]
+        if now_s <= first_s:
             return Pace(None, None)
-        rate = max(0, done_bytes - then_bytes) / (now_s - then_s)
-        left = max(0, total_bytes - done_bytes)
-        return Pace(rate, left / rate if rate else None)
+        rate = max(0, done_bytes - first_bytes) / (now_s - first_s)
+        remaining_bytes = max(0, total_bytes - done_bytes)
+        return Pace(rate, remaining_bytes / rate if rate else None)
 
 
 def measure_moves(
@@ -77,12 +77,17 @@ def measure_moves(
     found: dict[TopicPartition, tuple[int, int]] = {}
     for tp, move in running.items():
         sizes = {b: current.get(Replica(*tp, b), 0) for b in move.replicas}
-        full = max((sizes[b] for b in move.replicas if b not in move.adding), default=0)
-        _add(found, tp, sum(min(full, sizes[b]) for b in move.adding), full * len(move.adding))
+        size_bytes = max((sizes[b] for b in move.replicas if b not in move.adding), default=0)
+        _add(
+            found,
+            tp,
+            sum(min(size_bytes, sizes[b]) for b in move.adding),
+            size_bytes * len(move.adding),
+        )
     for replica in log_dirs:
         if replica in future:
-            full = current.get(replica, 0)
-            _add(found, replica.topic_partition, min(full, future[replica]), full)
+            size_bytes = current.get(replica, 0)
+            _add(found, replica.topic_partition, min(size_bytes, future[replica]), size_bytes)
     return [MoveProgress(tp, *found[tp]) for tp in sorted(found)]
 
 

@@ -62,8 +62,8 @@ def parse_reassignment(text: str) -> ReassignmentFile:
         dirs = [ANY_LOG_DIR] * len(replicas) if named is None else [d.text() for d in named.items()]
         if len(dirs) != len(replicas):
             raise JsonInputError(
-                f"Size of replicas list {listed(replicas)} is different from size of log dirs list"
-                f" {listed(dirs)} for partition {tp}"
+                f"Size of replicas list {java_list(replicas)} is different from size of log dirs"
+                f" list {java_list(dirs)} for partition {tp}"
             )
         for broker_id, path in zip(replicas, dirs, strict=True):
             if path != ANY_LOG_DIR:
@@ -81,17 +81,17 @@ def validate_reassignment(file: ReassignmentFile) -> None:
         raise JsonInputError("Partition reassignment list cannot be empty")
     if any(not replicas for _, replicas in file.rows):
         raise JsonInputError("Partition replica list cannot be empty")
-    twice = duplicates(tp for tp, _ in file.rows)
-    if twice:
-        names = ",".join(map(str, twice))
+    duplicate_partitions = duplicates(tp for tp, _ in file.rows)
+    if duplicate_partitions:
+        names = ",".join(map(str, duplicate_partitions))
         raise JsonInputError(f"Partition reassignment contains duplicate topic partitions: {names}")
-    repeated = [(tp, again) for tp, replicas in file.rows if (again := duplicates(replicas))]
-    if repeated:
-        said = ". ".join(
-            f"{tp} contains multiple entries for {','.join(map(str, again))}"
-            for tp, again in repeated
+    duplicate_replicas = [(tp, ids) for tp, replicas in file.rows if (ids := duplicates(replicas))]
+    if duplicate_replicas:
+        text = ". ".join(
+            f"{tp} contains multiple entries for {','.join(map(str, ids))}"
+            for tp, ids in duplicate_replicas
         )
-        raise JsonInputError(f"Partition replica lists may not contain duplicate entries: {said}")
+        raise JsonInputError(f"Partition replica lists may not contain duplicate entries: {text}")
 
 
 def format_reassignment(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
@@ -108,19 +108,21 @@ def format_reassignment(assignment: Mapping[TopicPartition, Sequence[int]]) -> s
     return json.dumps({"version": _VERSION, "partitions": partitions}, separators=(",", ":"))
 
 
-def parse_partitions(text: str, called: str) -> list[TopicPartition]:
-    """The partitions of an election's file. Messages call it `called`.
+def parse_partitions(text: str, data_name: str) -> list[TopicPartition]:
+    """The partitions of an election's file. Messages call it `data_name`.
 
     Raises:
         JsonInputError: it is malformed, or names a partition twice.
     """
-    partitions = parse_json(text, f"{called} is empty").optional("partitions")
+    partitions = parse_json(text, f"{data_name} is empty").optional("partitions")
     if partitions is None:
-        raise JsonInputError(f'{called} is missing "partitions" field')
+        raise JsonInputError(f'{data_name} is missing "partitions" field')
     found = [_partition(row) for row in partitions.items()]
-    twice = duplicates(found)
-    if twice:
-        raise JsonInputError(f"{called} contains duplicate partitions: {listed(twice)}")
+    duplicate_partitions = duplicates(found)
+    if duplicate_partitions:
+        raise JsonInputError(
+            f"{data_name} contains duplicate partitions: {java_list(duplicate_partitions)}"
+        )
     return found
 
 
@@ -134,9 +136,9 @@ def parse_offsets(text: str) -> dict[TopicPartition, int]:
     if partitions is None:
         raise JsonInputError("Missing partitions field")
     rows = [(_partition(row), row.field("offset").integer(64)) for row in partitions.items()]
-    twice = duplicates(tp for tp, _ in rows)
-    if twice:
-        names = ",".join(map(str, twice))
+    duplicate_partitions = duplicates(tp for tp, _ in rows)
+    if duplicate_partitions:
+        names = ",".join(map(str, duplicate_partitions))
         raise JsonInputError(f"Offset json file contains duplicate topic partitions: {names}")
     return dict(rows)
 
@@ -149,7 +151,7 @@ def duplicates(values: Iterable[_T]) -> list[_T]:
     return [value for value, count in counts.items() if count > 1]
 
 
-def listed(values: Iterable[object]) -> str:
+def java_list(values: Iterable[object]) -> str:
     """Format values like a Java list."""
     return f"[{', '.join(map(str, values))}]"
 

@@ -94,7 +94,7 @@ def prepare(
     others = [
         tp
         for tp, move in running.items()
-        if not (resume and tp in targets and set(targets[tp]) == heading_for(move))
+        if not (resume and tp in targets and set(targets[tp]) == final_replicas(move))
     ]
     if others and not additional:
         raise ReassignmentFailed(ALREADY_RUNNING)
@@ -107,7 +107,7 @@ def prepare(
     return Execution(targets, current, file.log_dirs, running, live)
 
 
-def heading_for(move: Reassignment) -> set[int]:
+def final_replicas(move: Reassignment) -> set[int]:
     """The replicas after a move."""
     return set(move.replicas) - set(move.removing)
 
@@ -130,8 +130,8 @@ def current_replicas(
             found[tp] = partition.replicas
         elif must_exist:
             known = topics[tp.topic].partitions
-            why = f"Unable to find partition: {tp}" if known else f"Topic {tp.topic} not found."
-            error = api_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
+            message = f"Unable to find partition: {tp}" if known else f"Topic {tp.topic} not found."
+            error = api_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
             raise ApiError(error.code, java_text(error))
     return found
 
@@ -144,7 +144,7 @@ def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> 
     """
     refused = alter_reassignments(cluster, targets)
     if refused:
-        raise ReassignmentFailed("Error reassigning partition(s):\n" + _lines(refused))
+        raise ReassignmentFailed("Error reassigning partition(s):\n" + _error_lines(refused))
 
 
 def begin_log_dir_moves(
@@ -221,7 +221,7 @@ def cancel_moves(cluster: Cluster, partitions: Iterable[TopicPartition]) -> list
     if refused:
         plural = "" if len(refused) == 1 else "s"
         raise ReassignmentFailed(
-            f"Error cancelling partition reassignment{plural} for:\n" + _lines(refused)
+            f"Error cancelling partition reassignment{plural} for:\n" + _error_lines(refused)
         )
     return active
 
@@ -233,17 +233,17 @@ def cancel_log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> dic
     Raises:
         ReassignmentFailed: some could not be cancelled.
     """
-    back = {
+    current_dirs = {
         move.replica: move.place.current
         for move in log_dir_moves(cluster, wanted)
         if move.place is not None and move.place.future is not None and move.place.current
     }
-    stuck = begin_log_dir_moves(cluster, back, 0)
+    stuck = begin_log_dir_moves(cluster, current_dirs, 0)
     if stuck:
         raise ReassignmentFailed(
             "Error cancelling log directory moves for: " + ",".join(map(str, stuck))
         )
-    return dict(sorted(back.items()))
+    return dict(sorted(current_dirs.items()))
 
 
 def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:
@@ -253,5 +253,5 @@ def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:
     return groups
 
 
-def _lines(refused: Mapping[TopicPartition, ApiError]) -> str:
+def _error_lines(refused: Mapping[TopicPartition, ApiError]) -> str:
     return "\n".join(f"{tp}: {error.message}" for tp, error in sorted(refused.items()))

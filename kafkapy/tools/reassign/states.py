@@ -75,10 +75,10 @@ class LogDirMove(NamedTuple):
         if self.place.current is None:
             return LogDirState.NO_LOG_DIR
         if self.place.future is not None:
-            there = self.place.future == self.target
-            return LogDirState.MOVING if there else LogDirState.MOVING_ELSEWHERE
-        there = self.place.current == self.target
-        return LogDirState.COMPLETED if there else LogDirState.CANCELLED
+            is_at_target = self.place.future == self.target
+            return LogDirState.MOVING if is_at_target else LogDirState.MOVING_ELSEWHERE
+        is_at_target = self.place.current == self.target
+        return LogDirState.COMPLETED if is_at_target else LogDirState.CANCELLED
 
     def __str__(self) -> str:
         current, future = self.place or (None, None)

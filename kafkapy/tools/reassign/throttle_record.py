@@ -47,20 +47,20 @@ class ThrottleRecord:
             found.setdefault(resource, {})[key] = value
         return found
 
-    def earlier(self, present: Throttles) -> dict[Resource, dict[str, str]]:
+    def throttles_to_restore(self, present: Throttles) -> dict[Resource, dict[str, str]]:
         """The throttles to restore, given the `present` ones. If an interrupted run of this
         reassignment set a present throttle, its value from before that run is restored, if any.
 
         Raises:
             JsonInputError: the file is malformed.
         """
-        before, ours = self.read(), set(self._rows("set"))
+        before, own_rows = self.read(), set(self._rows("set"))
         found: dict[Resource, dict[str, str]] = {}
         for resource, key, value in _rows_of(present):
-            is_ours = (resource, key, value) in ours
-            kept = before.get(resource, {}).get(key) if is_ours else value
-            if kept is not None:
-                found.setdefault(resource, {})[key] = kept
+            is_own = (resource, key, value) in own_rows
+            restored_value = before.get(resource, {}).get(key) if is_own else value
+            if restored_value is not None:
+                found.setdefault(resource, {})[key] = restored_value
         return found
 
     def write(self, previous: Throttles, sets: Throttles = MappingProxyType({})) -> None:
@@ -70,11 +70,11 @@ class ThrottleRecord:
             JsonInputError: the present file is malformed.
             OSError: the file cannot be written.
         """
-        ours = dict.fromkeys([*self._rows("set"), *_rows_of(sets)])
+        own_rows = dict.fromkeys([*self._rows("set"), *_rows_of(sets)])
         document = {
             "version": _VERSION,
             "previous": [_json(row) for row in _rows_of(previous)],
-            "set": [_json(row) for row in ours],
+            "set": [_json(row) for row in own_rows],
         }
         data = f"{json.dumps(document)}\n".encode()
         # This file is the only copy of the earlier throttles. A full disk must not destroy it.
@@ -84,8 +84,10 @@ class ThrottleRecord:
         """Remove the file after its throttles were restored on the live brokers. Keep it while it
         holds an earlier throttle of a broker that is down.
         """
-        ours = {resource for resource, _, _ in self._rows("set")}
-        brokers = {r.broker_id for r in self.read() if r in ours and r.broker_id is not None}
+        own_resources = {resource for resource, _, _ in self._rows("set")}
+        brokers = {
+            r.broker_id for r in self.read() if r in own_resources and r.broker_id is not None
+        }
         if brokers.issubset(live):
             self.remove()
 

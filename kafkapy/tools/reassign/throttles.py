@@ -80,12 +80,16 @@ def clear_throttles(
     Raises:
         ApiError: a broker refused.
     """
-    changes = {_broker(b): _clearing(BROKER_RATES, previous.get(_broker(b), {})) for b in brokers}
-    changes |= {_topic(t): _clearing(TOPIC_REPLICAS, previous.get(_topic(t), {})) for t in topics}
+    changes = {
+        _broker(b): _clear_changes(BROKER_RATES, previous.get(_broker(b), {})) for b in brokers
+    }
+    changes |= {
+        _topic(t): _clear_changes(TOPIC_REPLICAS, previous.get(_topic(t), {})) for t in topics
+    }
     alter_many_configs(cluster, changes)
 
 
-def _clearing(keys: Iterable[str], previous: Mapping[str, str]) -> ConfigChanges:
+def _clear_changes(keys: Iterable[str], previous: Mapping[str, str]) -> ConfigChanges:
     return ConfigChanges(previous, [key for key in keys if key not in previous])
 
 

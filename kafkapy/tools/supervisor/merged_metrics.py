@@ -21,7 +21,7 @@ LIMIT_S: Final = 5.0
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def fetched(port: int) -> str:
+def fetch_text(port: int) -> str:
     """The metrics text that a broker of this machine serves at a port; "" if it does not serve."""
     try:
         with _OPENER.open(f"http://127.0.0.1:{port}/metrics", timeout=LIMIT_S) as answer:
@@ -31,7 +31,7 @@ def fetched(port: int) -> str:
     return text
 
 
-def merged(texts: Mapping[int, str]) -> list[Metric]:
+def merge(texts: Mapping[int, str]) -> list[Metric]:
     """Merge metrics texts, by broker number, into one family for each name."""
     families: dict[str, Metric] = {}
     for number, text in texts.items():
@@ -61,7 +61,7 @@ def total(texts: Iterable[str], name: str) -> float | None:
     return found
 
 
-class _Merging:
+class _MergingCollector:
     """A prometheus_client collector of the brokers' merged metrics."""
 
     def __init__(self, ports: Callable[[], Mapping[int, int]]) -> None:
@@ -70,8 +70,8 @@ class _Merging:
     def collect(self) -> Iterator[Metric]:
         ports = self._ports()
         with ThreadPoolExecutor(max(1, len(ports))) as threads:
-            texts = dict(zip(ports, threads.map(fetched, ports.values()), strict=True))
-        yield from merged(texts)
+            texts = dict(zip(ports, threads.map(fetch_text, ports.values()), strict=True))
+        yield from merge(texts)
 
 
 class MergedMetricsServer:
@@ -84,7 +84,7 @@ class MergedMetricsServer:
             OSError: the server cannot listen on the address.
         """
         registry = CollectorRegistry()
-        registry.register(_Merging(ports))
+        registry.register(_MergingCollector(ports))
 
         class Handler(http.server.BaseHTTPRequestHandler):
             timeout = LIMIT_S

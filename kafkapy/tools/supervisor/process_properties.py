@@ -96,12 +96,12 @@ def _directory(name: str, number: int) -> str:
 
 def _listeners(text: str, number: int) -> str:
     return ",".join(
-        _PORT.sub(lambda found: f":{_shifted(int(found[1]), number)}", each)
+        _PORT.sub(lambda found: f":{_shift_port(int(found[1]), number)}", each)
         for each in comma_separated(text)
     )
 
 
-def _shifted(port: int, number: int) -> int:
+def _shift_port(port: int, number: int) -> int:
     return port + PORT_STEP * number if port else 0
 
 

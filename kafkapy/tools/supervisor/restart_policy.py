@@ -15,11 +15,11 @@ class RestartPolicy:
     def __init__(self) -> None:
         self.deaths = 0
 
-    def died(self, lived_ms: float) -> int | None:
+    def record_death(self, uptime_ms: float) -> int | None:
         """Count a death. Returns the ms to wait before the next start; None after too many deaths.
 
         A broker that lived for HEALTHY_MS resets the count."""
-        self.deaths = 1 if lived_ms >= HEALTHY_MS else self.deaths + 1
+        self.deaths = 1 if uptime_ms >= HEALTHY_MS else self.deaths + 1
         if self.deaths > DEATHS_MAX:
             return None
         delay: int = _FIRST_DELAY_MS << (self.deaths - 1)

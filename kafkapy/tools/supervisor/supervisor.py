@@ -8,8 +8,8 @@ The states of a broker, and the next ones:
     STARTING    launched, does not serve yet              -> SERVING, or DEAD
     SERVING     serves                                    -> STOPPING, or DEAD
     STOPPING    was sent SIGTERM                          -> ENDED; STARTING in a rolling restart
-    DEAD        died; is launched again when it is due    -> STARTING, or LEFT after many deaths
-    LEFT        died too often; is not launched again
+    DEAD        died; is launched again when it is due    -> STARTING, or GIVEN_UP
+    GIVEN_UP    died too often; is not launched again
     ENDED       stopped with the supervisor
 """
 
@@ -35,16 +35,16 @@ from kafkapy.common import service_manager
 from kafkapy.common.config_def import between
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes, pid_files
-from kafkapy.tools.local.background import Launched, ended_on_failure
+from kafkapy.tools.local.background import LaunchedServer, end_on_failure
 from kafkapy.tools.local.ports import free_port
 from kafkapy.tools.supervisor import process_properties
-from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetched, total
+from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetch_text, total
 from kafkapy.tools.supervisor.restart_policy import RestartPolicy
 
 _HOST: Final = "127.0.0.1"
 _POLL_S: Final = 0.1
-_ASK_S: Final = 1.0
-_ROLL_LIMIT_S: Final = 600.0
+_CHECK_INTERVAL_S: Final = 1.0
+_ROLLING_RESTART_LIMIT_S: Final = 600.0
 _STOP_LIMIT_S: Final = 300
 """TimeoutStopSec of the unit that `kafkapy server install-service` writes."""
 _METRICS_PORT: Final = "kafkapy.metrics.port"
@@ -59,7 +59,7 @@ class State(enum.Enum):
     SERVING = enum.auto()
     STOPPING = enum.auto()
     DEAD = enum.auto()
-    LEFT = enum.auto()
+    GIVEN_UP = enum.auto()
     ENDED = enum.auto()
 
 
@@ -74,22 +74,22 @@ class Child:
     words: Sequence[str]
     output: Path
     metrics_port: int
-    launched: Launched
+    launched: LaunchedServer
     started_s: float
     state: State = State.STARTING
-    due_s: float = 0.0
+    restart_due_s: float = 0.0
     policy: RestartPolicy = field(default_factory=RestartPolicy)
 
 
 class Supervisor:
-    """The supervisor of one machine. It calls `say` with one line for each event."""
+    """The supervisor of one machine. It calls `log` with one line for each event."""
 
     def __init__(
         self,
         processes: int,
         words: Sequence[str],
         properties: Mapping[str, str],
-        say: Callable[[str], None],
+        log: Callable[[str], None],
     ) -> None:
         """`words` are arguments of `kafkapy server start`: the property file and overrides.
 
@@ -104,14 +104,14 @@ class Supervisor:
         self._processes = processes
         self._words = words
         self._properties = properties
-        self._say = say
+        self._log = log
         # Not an Event: `Event.set` would deadlock if the signal interrupts code with its lock.
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._is_stopping = False
-        self._roll_is_wanted = False
-        self._rolling: deque[Child] = deque()
-        self._roll_until_s = 0.0
-        self._asked_s = 0.0  # time of the last check for under-replicated partitions
+        self._restart_is_requested = False
+        self._to_restart: deque[Child] = deque()
+        self._restart_deadline_s = 0.0
+        self._checked_s = 0.0  # time of the last check for under-replicated partitions
         self._children: list[Child] = []
 
     def start(self) -> None:
@@ -122,36 +122,36 @@ class Supervisor:
                 file in them cannot be written.
         """
         directory = Path(broker_processes.log_dirs(self._properties)[0])
-        _make(directory)
+        _make_directory(directory)
         pid_file = directory / broker_processes.SUPERVISOR_PID_FILE
         try:
-            held = pid_files.lock(pid_file)  # until the process ends
+            lock_fd = pid_files.lock(pid_file)  # until the process ends
         except OSError as error:
             raise ConfigError(f"Cannot write {pid_file}: {error.strerror}") from error
-        if held is None:
+        if lock_fd is None:
             raise ConfigError(f"Another supervisor holds {pid_file}")
         machine = socket.gethostname()
         store = self._properties.get(process_properties.LISTEN) or f"{_HOST}:{free_port(_HOST)}"
-        with ended_on_failure() as started:
+        with end_on_failure() as started:
             for number in range(self._processes):
                 child = self._child(number, machine, store)
                 started.append(child.launched)
                 self._children.append(child)
             for child in self._children:
                 broker_processes.wait_until_serving(child.launched, None)
-                self._serves(child)
+                self._mark_serving(child)
         processes = "1 process" if self._processes == 1 else f"{self._processes} processes"
-        self._say(f"[supervisor] started (kafkapy {__version__}, {processes})")
+        self._log(f"[supervisor] started (kafkapy {__version__}, {processes})")
 
     def _child(self, number: int, machine: str, store: str) -> Child:
-        own = process_properties.overrides(self._properties, number, machine, store)
-        own["kafkapy.metrics.host"] = _HOST
-        words = [*self._words, *(f"--override={key}={own[key]}" for key in own)]
+        overrides = process_properties.overrides(self._properties, number, machine, store)
+        overrides["kafkapy.metrics.host"] = _HOST
+        words = [*self._words, *(f"--override={key}={overrides[key]}" for key in overrides)]
         directory = Path(process_properties.log_dirs(self._properties, number)[0])
-        _make(directory)
+        _make_directory(directory)
         output = directory / broker_processes.OUTPUT_FILE
         try:
-            metrics_port, launched = _launched(words, output)
+            metrics_port, launched = _launch_broker(words, output)
         except OSError as error:
             raise ConfigError(
                 f"Cannot start broker {number} with its output in {output}: {error.strerror}"
@@ -159,7 +159,7 @@ class Supervisor:
         return Child(number, words, output, metrics_port, launched, time.monotonic())
 
     def run(self) -> int:
-        """Run until SIGTERM or SIGINT, or until all brokers are LEFT. Returns the exit status.
+        """Run until SIGTERM or SIGINT, or until all brokers are GIVEN_UP. Returns the exit status.
 
         Sends READY to the service manager once signals are handled."""
         handlers = {
@@ -167,7 +167,7 @@ class Supervisor:
             signal.SIGINT: self.stop,
             signal.SIGHUP: self.restart,
         }
-        with _handled(handlers), self._metrics_served():
+        with _handle_signals(handlers), self._serve_metrics():
             service_manager.notify(service_manager.READY)
             return self._watch()
 
@@ -179,11 +179,11 @@ class Supervisor:
 
     def restart(self) -> None:
         """Restart all brokers, one after the other."""
-        self._roll_is_wanted = True
+        self._restart_is_requested = True
         self._wake.put(None)
 
     @contextmanager
-    def _metrics_served(self) -> Iterator[None]:
+    def _serve_metrics(self) -> Iterator[None]:
         port = self._metrics_port
         if port < 0:
             yield
@@ -192,7 +192,7 @@ class Supervisor:
         try:
             server = MergedMetricsServer(host, port, self._metrics_ports)
         except OSError as error:
-            self._say(f"No metrics are served at {host}:{port}: {error.strerror}")
+            self._log(f"No metrics are served at {host}:{port}: {error.strerror}")
             yield
             return
         try:
@@ -200,70 +200,70 @@ class Supervisor:
         finally:
             server.close()
 
-    def _serves(self, child: Child) -> None:
+    def _mark_serving(self, child: Child) -> None:
         child.state = State.SERVING
         address = broker_processes.first_address(child.launched)
-        self._say(f"Broker {child.number}: serves at {address} (pid {child.launched.process.pid})")
+        self._log(f"Broker {child.number}: serves at {address} (pid {child.launched.process.pid})")
 
     def _watch(self) -> int:
-        while any(child.state is not State.LEFT for child in self._children):
+        while any(child.state is not State.GIVEN_UP for child in self._children):
             with contextlib.suppress(Empty):
                 self._wake.get(timeout=_POLL_S)
             for child in self._children:
-                self._look_at(child)
+                self._update(child)
             if self._is_stopping:
                 if not self._stop_next():
                     break
             else:
-                self._roll()
-        return 1 if any(child.state is State.LEFT for child in self._children) else 0
+                self._rolling_restart_step()
+        return 1 if any(child.state is State.GIVEN_UP for child in self._children) else 0
 
-    def _look_at(self, child: Child) -> None:
+    def _update(self, child: Child) -> None:
         """Update the state of a broker; launch it if its restart is due."""
         now_s = time.monotonic()
-        if child.state is State.DEAD and not self._is_stopping and now_s >= child.due_s:
-            self._launch(child)
+        if child.state is State.DEAD and not self._is_stopping and now_s >= child.restart_due_s:
+            self._relaunch(child)
         if child.state not in _LIVE:
             return
         status = child.launched.process.poll()
         if status is None:
             if child.state is State.STARTING and broker_processes.serves(child.launched):
-                self._serves(child)
+                self._mark_serving(child)
         elif child.state is State.STOPPING and self._is_stopping:
             child.state = State.ENDED
-            self._say(f"Broker {child.number}: stopped")
+            self._log(f"Broker {child.number}: stopped")
         elif child.state is State.STOPPING:
-            self._launch(child)
+            self._relaunch(child)
         elif self._is_stopping:
             child.state = State.ENDED
-            self._say(f"Broker {child.number}: ended with status {status}")
+            self._log(f"Broker {child.number}: ended with status {status}")
         else:
-            self._died(child, f"ended with status {status}", now_s)
+            self._handle_death(child, f"ended with status {status}", now_s)
 
-    def _died(self, child: Child, how: str, now_s: float) -> None:
-        delay_ms = child.policy.died((now_s - child.started_s) * 1000)
-        said = f"Broker {child.number}: {how}"
+    def _handle_death(self, child: Child, reason: str, now_s: float) -> None:
+        delay_ms = child.policy.record_death((now_s - child.started_s) * 1000)
+        event = f"Broker {child.number}: {reason}"
         if delay_ms is None:
-            child.state = State.LEFT
-            self._say(
-                f"{said}, {child.policy.deaths} times in a row, and is not started again."
-                f"{child.launched.last_words()}"
+            child.state = State.GIVEN_UP
+            self._log(
+                f"{event}, {child.policy.deaths} times in a row, and is not started again."
+                f"{child.launched.last_lines()}"
             )
             return
         child.state = State.DEAD
-        child.due_s = now_s + delay_ms / 1000
-        self._say(f"{said}; starts again in {delay_ms / 1000:.0f} s; see {child.output}")
+        child.restart_due_s = now_s + delay_ms / 1000
+        self._log(f"{event}; starts again in {delay_ms / 1000:.0f} s; see {child.output}")
 
-    def _launch(self, child: Child) -> None:
-        before = child.launched.process.stdin
-        assert before is not None
-        before.close()
+    def _relaunch(self, child: Child) -> None:
+        old_stdin = child.launched.process.stdin
+        assert old_stdin is not None
+        old_stdin.close()
         child.started_s = time.monotonic()
         try:
-            child.metrics_port, child.launched = _launched(child.words, child.output)
+            child.metrics_port, child.launched = _launch_broker(child.words, child.output)
         except OSError as error:
             # A disk has failed, or memory is short. The other brokers continue.
-            self._died(child, f"cannot be started: {error.strerror}", child.started_s)
+            self._handle_death(child, f"cannot be started: {error.strerror}", child.started_s)
             return
         child.state = State.STARTING
 
@@ -280,48 +280,50 @@ class Supervisor:
         child.state = State.STOPPING
         child.launched.process.terminate()
 
-    def _roll(self) -> None:
+    def _rolling_restart_step(self) -> None:
         """Restart the next broker once all serve and have no under-replicated partitions: then
         other brokers can lead its partitions."""
-        if self._roll_is_wanted:
-            self._roll_is_wanted = False
-            self._rolling = deque(c for c in self._children if c.state is not State.LEFT)
-            self._roll_until_s = time.monotonic() + _ROLL_LIMIT_S
-            self._say(f"Restarting {len(self._rolling)} brokers, one after the other")
-        if not self._rolling:
+        if self._restart_is_requested:
+            self._restart_is_requested = False
+            self._to_restart = deque(c for c in self._children if c.state is not State.GIVEN_UP)
+            self._restart_deadline_s = time.monotonic() + _ROLLING_RESTART_LIMIT_S
+            self._log(f"Restarting {len(self._to_restart)} brokers, one after the other")
+        if not self._to_restart:
             return
         now_s = time.monotonic()
-        if any(child.state not in (State.SERVING, State.LEFT) for child in self._children):
-            self._roll_until_s = now_s + _ROLL_LIMIT_S  # log recovery may take hours
+        if any(child.state not in (State.SERVING, State.GIVEN_UP) for child in self._children):
+            # Log recovery may take hours.
+            self._restart_deadline_s = now_s + _ROLLING_RESTART_LIMIT_S
             return
-        if now_s < self._asked_s + _ASK_S:
+        if now_s < self._checked_s + _CHECK_INTERVAL_S:
             return
-        self._asked_s = now_s
-        if self._all_are_replicated():
-            self._send_term(self._rolling.popleft())
-        elif now_s >= self._roll_until_s:
-            left = ", ".join(str(child.number) for child in self._rolling)
-            self._rolling.clear()
-            self._say(
-                f"Partitions have lacked replicas for {_ROLL_LIMIT_S:.0f} s: not restarted: {left}"
+        self._checked_s = now_s
+        if self._is_fully_replicated():
+            self._send_term(self._to_restart.popleft())
+        elif now_s >= self._restart_deadline_s:
+            not_restarted = ", ".join(str(child.number) for child in self._to_restart)
+            self._to_restart.clear()
+            self._log(
+                f"Partitions have lacked replicas for {_ROLLING_RESTART_LIMIT_S:.0f} s:"
+                f" not restarted: {not_restarted}"
             )
 
-    def _all_are_replicated(self) -> bool:
-        texts = [fetched(port) for port in self._metrics_ports().values()]
+    def _is_fully_replicated(self) -> bool:
+        texts = [fetch_text(port) for port in self._metrics_ports().values()]
         return total(texts, _UNDER_REPLICATED) == 0
 
     def _metrics_ports(self) -> dict[int, int]:
         return {c.number: c.metrics_port for c in self._children if c.state in _LIVE}
 
 
-def _launched(words: Sequence[str], output: Path) -> tuple[int, Launched]:
+def _launch_broker(words: Sequence[str], output: Path) -> tuple[int, LaunchedServer]:
     """Launch a broker. Returns the port of its metrics, and the process. Raises OSError.
 
     Each start uses a new port: the system may have given the last one to a connection meanwhile.
     """
     port = free_port(_HOST)
     own = f"--override={_METRICS_PORT}={port}"
-    return port, broker_processes.launch([*words, own], output, is_ours=True)
+    return port, broker_processes.launch([*words, own], output, ends_with_parent=True)
 
 
 def processes_of(text: str) -> int:
@@ -339,16 +341,16 @@ def processes_of(text: str) -> int:
 
 
 @contextmanager
-def _handled(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
+def _handle_signals(handlers: Mapping[signal.Signals, Callable[[], None]]) -> Iterator[None]:
     """Call these functions on signals while the context is open."""
-    before = {
+    old_handlers = {
         number: signal.signal(number, lambda number, _: handlers[signal.Signals(number)]())
         for number in handlers
     }
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler)
 
 
@@ -366,7 +368,7 @@ def _check_mounts(properties: Mapping[str, str], processes: int) -> None:
             )
 
 
-def _make(directory: Path) -> None:
+def _make_directory(directory: Path) -> None:
     """
     Raises:
         ConfigError: the directory does not exist, and cannot be created.

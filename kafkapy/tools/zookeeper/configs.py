@@ -13,12 +13,12 @@ from kafkapy.common.topic_configs import validate_topic_configs
 from kafkapy.security.password_encoder import (
     PREFIX,
     SECRET,
-    encoded,
+    encode_configs,
     is_password,
     password_encoder,
 )
 from kafkapy.tools.config_changes import ConfigChange
-from kafkapy.tools.scram_changes import stored
+from kafkapy.tools.scram_changes import with_salted_credentials
 from kafkapy.tools.zookeeper.session import with_zookeeper
 from kafkapy.zk.stores.config_store import until_unchanged
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize, sanitize
@@ -48,7 +48,7 @@ class NamedEntity(NamedTuple):
     name: str | None
 
 
-Found = dict[tuple[NamedEntity, ...], dict[str, str]]
+EntityConfigs = dict[tuple[NamedEntity, ...], dict[str, str]]
 
 
 def entity_text(entities: Sequence[NamedEntity]) -> str:
@@ -84,7 +84,7 @@ def describe(
     connect: str,
     entities: Sequence[NamedEntity],
     properties: Mapping[str, str] | None = None,
-) -> Found:
+) -> EntityConfigs:
     """The configs of one entity, or of all entities of the given types.
 
     An entity without configs is no error. If all are described, entities without configs are left
@@ -94,7 +94,7 @@ def describe(
         ZooKeeperUnavailable: ZooKeeper does not answer.
     """
 
-    async def work(store: ZkStore) -> Found:
+    async def work(store: ZkStore) -> EntityConfigs:
         if all(entity.name is not None for entity in entities):
             kind, node = node_of(entities)
             return {tuple(entities): await store.configs.get(kind, node)}
@@ -109,13 +109,13 @@ def describe(
     return {
         key: values
         for key, values in found.items()
-        if len(key) == len(entities) and _named_alike(key, entities)
+        if len(key) == len(entities) and _matches(key, entities)
     }
 
 
-def _named_alike(found: Sequence[NamedEntity], asked: Sequence[NamedEntity]) -> bool:
-    wanted = {entity.type: entity.name for entity in asked}
-    return all(wanted[entity.type] in (None, entity.name) for entity in found)
+def _matches(entities: Sequence[NamedEntity], filters: Sequence[NamedEntity]) -> bool:
+    wanted = {entity.type: entity.name for entity in filters}
+    return all(wanted[entity.type] in (None, entity.name) for entity in entities)
 
 
 def alter(
@@ -132,21 +132,21 @@ def alter(
     """
     kind, node = node_of(entities)
     if kind == "users":
-        change = stored(change)
+        change = with_salted_credentials(change)
     if kind == "brokers":
         change = with_passwords_encoded(node, change)
 
     async def work(store: ZkStore) -> None:
-        live = await _live(store) if kind == "brokers" else []
-        refuse_running(node, live, (*change.sets, *change.deletes))
+        live = await _live_brokers(store) if kind == "brokers" else []
+        refuse_if_running(node, live, (*change.sets, *change.deletes))
         if kind == "topics" and not await store.topics.exists(node):
             raise ConfigError(f"Topic {node} does not exist.")
         before, version = await store.configs.get_versioned(kind, node)
         configs = merged(before, change)
         if kind == "topics":
             validate_topic_configs(configs)
-        if kind == "brokers" and node != DEFAULT_ENTITY and not _runs(node, live):
-            await store.configs.begin_broker(node, configs)
+        if kind == "brokers" and node != DEFAULT_ENTITY and not _is_running(node, live):
+            await store.configs.set_before_start(node, configs)
             return
         await store.configs.set(kind, node, configs, version, needs_controller=False)
 
@@ -176,17 +176,17 @@ def with_passwords_encoded(node: str, change: ConfigChange) -> ConfigChange:
             f"requirement failed: {SECRET} must be specified to update {passwords}. It, and how to"
             f" encode ({PREFIX}*), is not stored in ZooKeeper; the broker has the same secret"
         )
-    return replace(change, sets=encoded(sets, encoder, os.urandom))
+    return replace(change, sets=encode_configs(sets, encoder, os.urandom))
 
 
-async def _live(store: ZkStore) -> list[int]:
+async def _live_brokers(store: ZkStore) -> list[int]:
     try:
         return await store.brokers.ids()
     except NoNode:  # no broker has ever registered
         return []
 
 
-def _runs(node: str, live: Sequence[int]) -> bool:
+def _is_running(node: str, live: Sequence[int]) -> bool:
     return bool(live) if node == DEFAULT_ENTITY else node in map(str, live)
 
 
@@ -200,7 +200,7 @@ def merged(present: Mapping[str, str], change: ConfigChange) -> dict[str, str]:
     return kept | dict(change.sets)
 
 
-def refuse_running(node: str, live: Sequence[int], keys: Iterable[str]) -> None:
+def refuse_if_running(node: str, live: Sequence[int], keys: Iterable[str]) -> None:
     """Refuse changes of a running broker's configs, except replication rates. The broker checks its
     configs, so they are changed with a request to it.
 
@@ -208,7 +208,7 @@ def refuse_running(node: str, live: Sequence[int], keys: Iterable[str]) -> None:
         ConfigError: with the refused keys.
     """
     others = [key for key in keys if key not in REPLICATION_RATES]
-    if others and _runs(node, live):
+    if others and _is_running(node, live):
         raise ConfigError(
             "requirement failed: --bootstrap-server option must be specified to update broker"
             f" configs {','.join(others)}: the broker runs and checks them"

@@ -16,7 +16,7 @@ class ElectionRefused(KafkapyError):
     """An earlier election request is still pending."""
 
 
-class AskedElection(NamedTuple):
+class RequestedElection(NamedTuple):
     """The requested partitions, and those left out because they do not exist."""
 
     partitions: list[TopicPartition]
@@ -25,7 +25,7 @@ class AskedElection(NamedTuple):
 
 def request_preferred_election(
     connect: str, partitions: Iterable[TopicPartition] | None
-) -> AskedElection:
+) -> RequestedElection:
     """Request preferred leader elections of partitions (None: all). Does not wait for the result.
 
     Raises:
@@ -35,15 +35,17 @@ def request_preferred_election(
     return with_zookeeper(connect, lambda store: _request(store, partitions))
 
 
-async def _request(store: ZkStore, partitions: Iterable[TopicPartition] | None) -> AskedElection:
+async def _request(
+    store: ZkStore, partitions: Iterable[TopicPartition] | None
+) -> RequestedElection:
     known = [
         TopicPartition(name, index)
         for name, topic in (await store.topics.get_all(await store.topics.names(), {})).items()
         for index in sorted(topic.assignment)
     ]
-    asked = known if partitions is None else list(partitions)
-    there = set(known)
-    valid = [tp for tp in asked if tp in there]
+    requested = known if partitions is None else list(partitions)
+    existing = set(known)
+    valid = [tp for tp in requested if tp in existing]
     try:
         await store.requests.request_preferred_elections(valid)
     except NodeExists:
@@ -52,4 +54,4 @@ async def _request(store: ZkStore, partitions: Iterable[TopicPartition] | None) 
             "Admin command failed: Preferred replica leader election currently in progress for"
             f" {', '.join(map(str, running))}. Aborting operation"
         ) from None
-    return AskedElection(valid, [tp for tp in asked if tp not in there])
+    return RequestedElection(valid, [tp for tp in requested if tp not in existing])

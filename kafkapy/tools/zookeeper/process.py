@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.java_environment import OF_JVM
+from kafkapy.common.java_environment import JVM_VARIABLES
 from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local import background, pid_files
-from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.ports import check_port
 from kafkapy.tools.local.private_files import write_privately
 from kafkapy.tools.zookeeper.implementations import Implementation
@@ -36,9 +36,9 @@ LOOPBACK: Final = "127.0.0.1"
 _PORTS: Final = ("clientPort", "secureClientPort")
 # The values of Kafka's config/zookeeper.properties.
 DEFAULTS: Final = {"dataDir": "/tmp/zookeeper", "clientPort": "2181"}
-OF_APACHE: Final = {"maxClientCnxns": "0", "admin.enableServer": "false"}
+APACHE_DEFAULTS: Final = {"maxClientCnxns": "0", "admin.enableServer": "false"}
 # The data of each server in its data directory. The other server cannot read it.
-_DATA: Final = {Implementation.KAFKAPY: DATA_FILE, Implementation.APACHE: "version-2"}
+_DATA_NAMES: Final = {Implementation.KAFKAPY: DATA_FILE, Implementation.APACHE: "version-2"}
 
 # The jars of pyspark that the server loads. It uses netty only with TLS.
 _JARS: Final = (
@@ -47,7 +47,7 @@ _JARS: Final = (
     *("netty-common", "netty-handler-4", "netty-resolver-4", "netty-transport-4"),
     *("netty-transport-classes-epoll", "netty-transport-native-unix-common"),
 )
-_NO_PYSPARK: Final = (
+_NO_APACHE_ZOOKEEPER: Final = (
     "There is no Apache ZooKeeper to start here. kafkapy has its own: --implementation kafkapy."
     "\nOr run one of your own and give its address to each broker:"
     "\n  apt-get install zookeeperd    (Debian; it serves at 127.0.0.1:2181)"
@@ -58,7 +58,7 @@ _NO_PYSPARK: Final = (
 _HEAP: Final = "-Xmx128m"
 _JVM_FLAGS: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _POLL_S: Final = 0.02
-_ANSWER_LIMIT_S: Final = 2.0
+_RESPONSE_LIMIT_S: Final = 2.0
 
 
 def java() -> str:
@@ -87,7 +87,7 @@ def class_path() -> str:
     """
     package = find_spec("pyspark")
     if package is None or package.origin is None:
-        raise ConfigError(_NO_PYSPARK)
+        raise ConfigError(_NO_APACHE_ZOOKEEPER)
     directory = Path(package.origin).parent / "jars"
     jars = sorted(path for path in directory.glob("*.jar") if path.name.startswith(_JARS))
     if not any(path.name.startswith("zookeeper-3") for path in jars):
@@ -106,8 +106,8 @@ def effective_config(
         ConfigError: a client port is not a valid port.
     """
     given = {**file, **overrides}
-    own = OF_APACHE if implementation is Implementation.APACHE else {}
-    config = {**DEFAULTS, **own, **given, **_addresses(given)}
+    server_defaults = APACHE_DEFAULTS if implementation is Implementation.APACHE else {}
+    config = {**DEFAULTS, **server_defaults, **given, **_addresses(given)}
     if "secureClientPort" in given and "clientPort" not in given:
         del config["clientPort"]  # as Apache's server: with TLS, no default port without TLS
     for name in _PORTS:
@@ -142,10 +142,10 @@ def check(config: Mapping[str, str], implementation: Implementation) -> None:
     if running is not None:
         raise ConfigError(f"A ZooKeeper runs on {config['dataDir']} already, with pid {running}")
     for other in set(Implementation) - {implementation}:
-        if (Path(config["dataDir"]) / _DATA[other]).exists():
+        if (Path(config["dataDir"]) / _DATA_NAMES[other]).exists():
             raise ConfigError(
-                f"{config['dataDir']} holds the data of the other ZooKeeper ({_DATA[other]}): start"
-                f" it with --implementation {other}, or name another directory"
+                f"{config['dataDir']} holds the data of the other ZooKeeper ({_DATA_NAMES[other]}):"
+                f" start it with --implementation {other}, or name another directory"
             )
     for host, port in addresses_of(config).values():
         check_port(host, port, "ZooKeeper")
@@ -164,9 +164,11 @@ def prepare(config: Mapping[str, str]) -> list[str]:
     Raises:
         ConfigError: Java or pyspark is missing, or the data directory cannot be written.
     """
-    heap, flags, *more = (os.environ.get(name, "").split() for name in (*OF_JVM, "JVMFLAGS"))
+    heap, flags, *other_flags = (
+        os.environ.get(name, "").split() for name in (*JVM_VARIABLES, "JVMFLAGS")
+    )
     # Java does not start with two garbage collectors, and Kafka's performance options select one.
-    words = [java(), *(heap or [_HEAP]), *(flags or _JVM_FLAGS), *chain.from_iterable(more)]
+    words = [java(), *(heap or [_HEAP]), *(flags or _JVM_FLAGS), *chain.from_iterable(other_flags)]
     words += ["-Dlog4j2.level=INFO", "-Dzookeeper.4lw.commands.whitelist=ruok,srvr,stat,mntr"]
     words += ["-cp", class_path(), MAIN_CLASS]
     return [*words, str(_write_config(config))]
@@ -191,37 +193,37 @@ def run_in_foreground(config: Mapping[str, str], implementation: Implementation)
     """
     check(config, implementation)
     if implementation is Implementation.APACHE:
-        _become_apaches(config)
-    held = _hold(config)
+        _exec_apache(config)
+    lock_fd = _lock_data_dir(config)
     try:
         from kafkapy.tools.zookeeper.server import run
 
         return run(config, addresses_of(config))
     finally:
-        os.close(held)
+        os.close(lock_fd)
 
 
-def _become_apaches(config: Mapping[str, str]) -> NoReturn:
+def _exec_apache(config: Mapping[str, str]) -> NoReturn:
     words = prepare(config)
-    os.set_inheritable(_hold(config), True)  # Java keeps the file open, and so the lock
+    os.set_inheritable(_lock_data_dir(config), True)  # Java keeps the file open, and so the lock
     # Without a UTF-8 locale Java cannot open files whose names are not ASCII.
     os.execve(words[0], words, {**os.environ, "LC_ALL": "C.UTF-8"})
 
 
-def _hold(config: Mapping[str, str]) -> int:
+def _lock_data_dir(config: Mapping[str, str]) -> int:
     """Lock the data directory for this process. Returns the descriptor that holds the lock."""
     file = Path(config["dataDir"]) / PID_FILE
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        held = pid_files.lock(file)
+        lock_fd = pid_files.lock(file)
     except OSError as error:
         raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
-    if held is None:
+    if lock_fd is None:
         raise ConfigError(f"Another process has locked {file}")
-    return held
+    return lock_fd
 
 
-def launch(config: Mapping[str, str], implementation: Implementation) -> Launched:
+def launch(config: Mapping[str, str], implementation: Implementation) -> LaunchedServer:
     """Start the server in the background. Its output goes to $LOG_DIR or the data directory.
 
     Raises:
@@ -234,21 +236,21 @@ def launch(config: Mapping[str, str], implementation: Implementation) -> Launche
     return background.launch(words, output)
 
 
-def wait_until_serving(launched: Launched, config: Mapping[str, str], limit_s: float) -> None:
+def wait_until_serving(launched: LaunchedServer, config: Mapping[str, str], limit_s: float) -> None:
     """Return when a launched server accepts sessions.
 
     Raises:
         ConfigError: it ended (with the end of its output), or was not ready in time.
     """
-    give_up_s = time.monotonic() + limit_s  # a check without an answer takes seconds
-    while time.monotonic() < give_up_s:
+    deadline_s = time.monotonic() + limit_s  # a check without an answer takes seconds
+    while time.monotonic() < deadline_s:
         try:
             status = launched.process.wait(_POLL_S)
         except subprocess.TimeoutExpired:
             if _is_ready(config):
                 return
             continue
-        raise ConfigError(f"ZooKeeper ended with status {status}.{launched.last_words()}")
+        raise ConfigError(f"ZooKeeper ended with status {status}.{launched.last_lines()}")
     raise ConfigError(f"ZooKeeper is not ready after {limit_s:.0f} s; see {launched.output}")
 
 
@@ -260,7 +262,7 @@ def start_in_background(
     Raises:
         ConfigError: as `launch` and `wait_until_serving`. The process has been ended then.
     """
-    with background.ended_on_failure() as started:
+    with background.end_on_failure() as started:
         launched = launch(config, implementation)
         started.append(launched)
         wait_until_serving(launched, config, limit_s)
@@ -288,7 +290,7 @@ def _is_ready(config: Mapping[str, str]) -> bool:
     if "clientPort" in config:
         return serves(*address_of(config))
     try:
-        socket.create_connection(address_of(config), timeout=_ANSWER_LIMIT_S).close()
+        socket.create_connection(address_of(config), timeout=_RESPONSE_LIMIT_S).close()
     except OSError:
         return False
     return True
@@ -300,23 +302,23 @@ def serves(host: str, port: int) -> bool:
     ZooKeeper answers `ruok` even before it has loaded its data. The answer to `srvr` shows whether
     it serves yet.
     """
-    answer = four_letter_word(host, port, "srvr")
-    if "is not in the whitelist" in answer:
+    response = four_letter_word(host, port, "srvr")
+    if "is not in the whitelist" in response:
         return four_letter_word(host, port, "ruok") != ""
-    return answer.startswith("Zookeeper version:")
+    return response.startswith("Zookeeper version:")
 
 
 def four_letter_word(host: str, port: int, word: str) -> str:
     """A ZooKeeper's answer to a four-letter command; "" without an answer."""
-    answer = b""
+    response = b""
     try:
-        with socket.create_connection((host, port), timeout=_ANSWER_LIMIT_S) as connection:
+        with socket.create_connection((host, port), timeout=_RESPONSE_LIMIT_S) as connection:
             connection.sendall(word.encode())
             while part := connection.recv(4096):
-                answer += part
+                response += part
     except OSError:
         return ""
-    return answer.decode(errors="replace")
+    return response.decode(errors="replace")
 
 
 def server_of(data_dir: str) -> int | None:

@@ -20,7 +20,7 @@ from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.tools.zookeeper.server_security import TLS_KEYS, security_of
 from kafkapy.zk.embedded.journal import Journal, JournalCorrupt
 from kafkapy.zk.service.event_loop import ZooKeeperServer
-from kafkapy.zk.service.settings import DATA_FILE, ServiceSettings, without_effect
+from kafkapy.zk.service.settings import DATA_FILE, ServiceSettings, ignored_keys
 from kafkapy.zk.service.zookeeper_service import ZooKeeperService
 
 logger = logging.getLogger("kafkapy.zookeeper")
@@ -38,7 +38,7 @@ def run(config: Mapping[str, str], addresses: Mapping[str, tuple[str, int]]) -> 
     settings, tls = security_of(config)
     _configure_logging()
     raise_open_files_limit()
-    for key in without_effect(config, TLS_KEYS):
+    for key in ignored_keys(config, TLS_KEYS):
         logger.info("%s has no effect on this server", key)
     path = Path(config["dataDir"]) / DATA_FILE
     file = EmbeddedStoreFile(OsFileSystem(), str(path))
@@ -49,12 +49,12 @@ def run(config: Mapping[str, str], addresses: Mapping[str, tuple[str, int]]) -> 
     gc.collect()
     gc.freeze()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        status = runner.run(_life(service, settings, addresses, tls))
+        status = runner.run(_serve(service, settings, addresses, tls))
     file.close()
     return status
 
 
-async def _life(
+async def _serve(
     service: ZooKeeperService,
     settings: ServiceSettings,
     addresses: Mapping[str, tuple[str, int]],
@@ -73,10 +73,10 @@ async def _life(
             raise ConfigError(f"Cannot listen on {host}:{port}: {error.strerror}") from error
     where = ", ".join(f"{host}:{port}" for host, port in addresses.values())
     logger.info("Serving at %s; the last zxid is %#x", where, service.tree.zxid)
-    waiting = [loop.create_task(event.wait()) for event in (stopped, failed)]
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    for each in waiting:
-        each.cancel()
+    tasks = [loop.create_task(event.wait()) for event in (stopped, failed)]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
     for listener in listeners:
         listener.close()
     server.stop()

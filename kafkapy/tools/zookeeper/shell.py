@@ -46,7 +46,7 @@ _log.addHandler(logging.NullHandler())
 QUIT: Final = ("quit", "close")
 
 # The messages of ZooKeeper's shell for errors. {} is the path.
-_SAID: Final[tuple[tuple[type[KazooException], str], ...]] = (
+_ERROR_TEXTS: Final[tuple[tuple[type[KazooException], str], ...]] = (
     (NoNodeError, "Node does not exist: {}"),
     (NodeExistsError, "Node already exists: {}"),
     (NotEmptyError, "Node not empty: {}"),
@@ -101,20 +101,20 @@ def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooCli
 
 
 class ZooKeeperShell:
-    """The commands of the shell. Results go to `say`, notices to `tell`."""
+    """The commands of the shell. Results go to `write_result`, notices to `write_notice`."""
 
     def __init__(
-        self, client: Any, say: Callable[[str], None], tell: Callable[[str], None]
+        self, client: Any, write_result: Callable[[str], None], write_notice: Callable[[str], None]
     ) -> None:
         self._client = client
-        self._say = say
-        self._tell = tell
+        self._write_result = write_result
+        self._write_notice = write_notice
         self._lines: list[str] = []
         self._prints_watches = True
 
     def run_line(self, line: str) -> None:
         """Run one line of a prompt. Raises as `run`; also ShellError for an unclosed quote."""
-        _refuse_bytes(line.strip())
+        _require_utf8(line.strip())
         try:
             words = shlex.split(line)
         except ValueError as error:
@@ -130,7 +130,7 @@ class ZooKeeperShell:
             ShellError: the command does not exist, its words are wrong, or ZooKeeper refused.
         """
         for word in words:
-            _refuse_bytes(word)
+            _require_utf8(word)
         name, *arguments = words
         command = _COMMANDS.get(name)
         if command is None:
@@ -152,13 +152,13 @@ class ZooKeeperShell:
         path = operands[0] if operands else "/"
         if "R" in flags:
             for each in self._below(path):
-                self._say(each)
+                self._write_result(each)
             return
-        watch = self._watch(flags)
+        watch = self._watch_callback(flags)
         children, stat = self._client.get_children(path, watch=watch, include_data=True)
-        self._say(f"[{', '.join(sorted(children))}]")
+        self._write_result(f"[{', '.join(sorted(children))}]")
         if "s" in flags:
-            self._stat(stat)
+            self._print_stat(stat)
 
     def _below(self, path: str) -> Iterator[str]:
         """A node and all its descendants, in the order of ZooKeeper's shell: all children of a
@@ -166,49 +166,49 @@ class ZooKeeperShell:
         """
         names = self._client.get_children(path)
         yield path
-        waiting: list[str] = []
+        pending: list[str] = []
         while True:
             children = [f"{path.rstrip('/')}/{name}" for name in sorted(names)]
             yield from children
-            waiting += reversed(children)
-            if not waiting:
+            pending += reversed(children)
+            if not pending:
                 return
-            path = waiting.pop()
+            path = pending.pop()
             try:
                 names = self._client.get_children(path)
             except NoNodeError:
                 names = []
 
     def get(self, flags: dict[str, str], operands: list[str]) -> None:
-        data, stat = self._client.get(operands[0], watch=self._watch(flags))
-        self._say(data.decode(errors="replace") if data else "null")
+        data, stat = self._client.get(operands[0], watch=self._watch_callback(flags))
+        self._write_result(data.decode(errors="replace") if data else "null")
         if "s" in flags:
-            self._stat(stat)
+            self._print_stat(stat)
 
     def stat(self, flags: dict[str, str], operands: list[str]) -> None:
-        found = self._client.exists(operands[0], watch=self._watch(flags))
+        found = self._client.exists(operands[0], watch=self._watch_callback(flags))
         if found is None:
             raise NoNodeError
-        self._stat(found)
+        self._print_stat(found)
 
-    def _stat(self, stat: Any) -> None:
+    def _print_stat(self, stat: Any) -> None:
         for line in stat_lines(stat):
-            self._say(line)
+            self._write_result(line)
 
     def create(self, flags: dict[str, str], operands: list[str]) -> None:
         data = operands[1].encode() if len(operands) > 1 else b""
         acl = _acls(operands[2]) if len(operands) > 2 else None
-        made = self._client.create(
+        created_path = self._client.create(
             operands[0], data, acl=acl, ephemeral="e" in flags, sequence="s" in flags
         )
-        self._tell(f"Created {made}")
+        self._write_notice(f"Created {created_path}")
 
     def set(self, flags: dict[str, str], operands: list[str]) -> None:
         if len(operands) < 2:
             raise ShellError("set needs a path and data")
         stat = self._client.set(operands[0], operands[1].encode(), version_of(flags))
         if "s" in flags:
-            self._stat(stat)
+            self._print_stat(stat)
 
     def delete(self, flags: dict[str, str], operands: list[str]) -> None:
         self._client.delete(operands[0], version_of(flags))
@@ -220,10 +220,10 @@ class ZooKeeperShell:
         acls, stat = self._client.get_acls(operands[0])
         for acl in acls:
             letters = "".join(letter for bit, letter in PERMISSIONS if acl.perms & bit)
-            self._say(f"'{acl.id.scheme},'{acl.id.id}")
-            self._say(f": {letters}")
+            self._write_result(f"'{acl.id.scheme},'{acl.id.id}")
+            self._write_result(f": {letters}")
         if "s" in flags:
-            self._stat(stat)
+            self._print_stat(stat)
 
     def set_acl(self, flags: dict[str, str], operands: list[str]) -> None:
         if len(operands) < 2:
@@ -231,7 +231,7 @@ class ZooKeeperShell:
         acl, version = _acls(operands[1]), version_of(flags)
         # List all paths first: the new ACL may forbid to list children.
         paths = list(self._below(operands[0])) if "R" in flags else [operands[0]]
-        refused = []
+        errors = []
         for path in paths:
             try:
                 stat = self._client.set_acls(path, acl, version)
@@ -240,12 +240,12 @@ class ZooKeeperShell:
                     raise
                 continue  # it was deleted meanwhile
             except (BadVersionError, NoAuthError) as error:
-                refused.append(_refusal(error, path))
+                errors.append(_refusal(error, path))
                 continue  # the other nodes still get the ACL
             if "s" in flags:
-                self._stat(stat)
-        if refused:
-            raise ShellError("\n".join(refused))
+                self._print_stat(stat)
+        if errors:
+            raise ShellError("\n".join(errors))
 
     def add_auth(self, flags: dict[str, str], operands: list[str]) -> None:
         if not operands:
@@ -253,11 +253,11 @@ class ZooKeeperShell:
         self._client.add_auth(operands[0], operands[1] if len(operands) > 1 else "")
 
     def config(self, flags: dict[str, str], operands: list[str]) -> None:
-        data, stat = self._client.get(_CONFIG_NODE, watch=self._watch(flags))
+        data, stat = self._client.get(_CONFIG_NODE, watch=self._watch_callback(flags))
         text = data.decode(errors="replace")
-        self._say(client_addresses(text) if "c" in flags else text)
+        self._write_result(client_addresses(text) if "c" in flags else text)
         if "s" in flags:
-            self._stat(stat)
+            self._print_stat(stat)
 
     def reconfig(self, flags: dict[str, str], operands: list[str]) -> None:
         members = flags.get("members")
@@ -266,18 +266,18 @@ class ZooKeeperShell:
         data, stat = self._client.reconfig(
             flags.get("add"), flags.get("remove"), members, version_of(flags, 64)
         )
-        self._say(f"Committed new configuration:\n{data.decode(errors='replace')}")
+        self._write_result(f"Committed new configuration:\n{data.decode(errors='replace')}")
         if "s" in flags:
-            self._stat(stat)
+            self._print_stat(stat)
 
-    def _watch(self, flags: dict[str, str]) -> Callable[[Any], None] | None:
+    def _watch_callback(self, flags: dict[str, str]) -> Callable[[Any], None] | None:
         """With `-w`, a callback that prints the next change of a node."""
-        return self._tell_event if "w" in flags else None
+        return self._print_event if "w" in flags else None
 
-    def _tell_event(self, event: Any) -> None:
+    def _print_event(self, event: Any) -> None:
         if self._prints_watches:
             kind = _EVENTS.get(event.type, "None")
-            self._say(
+            self._write_result(
                 f"\nWATCHER::\n\nWatchedEvent state:SyncConnected type:{kind} path:{event.path}"
             )
 
@@ -285,12 +285,12 @@ class ZooKeeperShell:
         if operands:
             self._prints_watches = operands[0] == "on"
         else:
-            self._say(f"printwatches is {'on' if self._prints_watches else 'off'}")
+            self._write_result(f"printwatches is {'on' if self._prints_watches else 'off'}")
 
     def history(self, flags: dict[str, str], operands: list[str]) -> None:
         first = max(0, len(self._lines) - _HISTORY_LINES)
         for number, line in enumerate(self._lines[first:], first):
-            self._say(f"{number} - {line}")
+            self._write_result(f"{number} - {line}")
 
     def redo(self, flags: dict[str, str], operands: list[str]) -> None:
         number = operands[0] if operands else ""
@@ -304,18 +304,18 @@ class ZooKeeperShell:
         self.run_line(line)
 
     def count(self, flags: dict[str, str], operands: list[str]) -> None:
-        self._say(str(sum(1 for _ in self._below(operands[0])) - 1))
+        self._write_result(str(sum(1 for _ in self._below(operands[0])) - 1))
 
     def sync(self, flags: dict[str, str], operands: list[str]) -> None:
         self._client.sync(operands[0])
-        self._say("Sync is OK")
+        self._write_result("Sync is OK")
 
     def version(self, flags: dict[str, str], operands: list[str]) -> None:
-        self._say(f"ZooKeeper server {'.'.join(map(str, self._client.server_version()))}")
+        self._write_result(f"ZooKeeper server {'.'.join(map(str, self._client.server_version()))}")
 
     def help(self, flags: dict[str, str], operands: list[str]) -> None:
         for usage in HELP:
-            self._say(usage)
+            self._write_result(usage)
 
 
 HELP: Final = (
@@ -368,7 +368,7 @@ _NO_PATH: Final = frozenset(
     ("addauth", "config", "help", "history", "printwatches", "reconfig", "redo", "version")
 )
 _NEED_PATH: Final = _COMMANDS.keys() - _NO_PATH - {"ls"}
-_TAKING_VALUES: Final = {
+_FLAGS_WITH_VALUES: Final = {
     "set": ("v",),
     "delete": ("v",),
     "setAcl": ("v",),
@@ -378,11 +378,11 @@ _TAKING_VALUES: Final = {
 
 
 def _refusal(error: KazooException, path: str) -> str:
-    said = (text for kind, text in _SAID if isinstance(error, kind))
-    return next(said, f"{type(error).__name__}: {{}}").format(path)
+    texts = (text for kind, text in _ERROR_TEXTS if isinstance(error, kind))
+    return next(texts, f"{type(error).__name__}: {{}}").format(path)
 
 
-def _refuse_bytes(text: str) -> None:
+def _require_utf8(text: str) -> None:
     """Raise ShellError if the text has bytes, from a command line or stdin, that are not UTF-8."""
     if not is_utf8(text):
         raise ShellError(f"{text!a} is not UTF-8")
@@ -395,7 +395,7 @@ def _split(name: str, arguments: Sequence[str]) -> tuple[dict[str, str], list[st
         ShellError: a flag is unknown. To ignore it would change the effect of the command.
     """
     known = _FLAGS.get(name, [])
-    flags, operands = split_flags(arguments, _TAKING_VALUES.get(name, ()), known)
+    flags, operands = split_flags(arguments, _FLAGS_WITH_VALUES.get(name, ()), known)
     unknown = sorted(flags.keys() - known)
     if unknown:
         raise ShellError(f"Unrecognized option: -{unknown[0]}")

@@ -14,7 +14,7 @@ from kafkapy.common.system import SystemClock
 from kafkapy.storage.embedded_store_file import EMBEDDED_STORE_FILE
 from kafkapy.tools.local.broker_processes import broker_of
 from kafkapy.tools.zookeeper.process import server_of
-from kafkapy.tools.zookeeper.znode_file import FoundTree, ZnodeRow
+from kafkapy.tools.zookeeper.znode_file import TreeSnapshot, ZnodeRow
 from kafkapy.zk.embedded.journal import Journal
 from kafkapy.zk.embedded.znode_tree import ZnodeTree
 from kafkapy.zk.service.settings import DATA_FILE
@@ -50,7 +50,7 @@ class _ReadOnly:
         """Nothing was written."""
 
 
-def read_stored_tree(directory: Path) -> FoundTree:
+def read_stored_tree(directory: Path) -> TreeSnapshot:
     """The znodes in a directory, as of the last transaction in its journal.
 
     Raises:
@@ -78,8 +78,8 @@ def process_on(directory: Path) -> int | None:
     return server_of(str(directory)) or broker_of([str(directory)])
 
 
-def _rows(tree: ZnodeTree, is_embedded: bool) -> FoundTree:
-    found = FoundTree([], [])
+def _rows(tree: ZnodeTree, is_embedded: bool) -> TreeSnapshot:
+    found = TreeSnapshot([], [])
     for path, node in sorted(tree.nodes.items()):
         if path == _SYSTEM or path.startswith(f"{_SYSTEM}/"):
             continue

@@ -74,7 +74,7 @@ def _date(epoch_ms: int) -> str:
 
 
 def split_flags(
-    words: Sequence[str], taking_values: Sequence[str], known: Collection[str] = ()
+    words: Sequence[str], value_flags: Sequence[str], known: Collection[str] = ()
 ) -> tuple[dict[str, str], list[str]]:
     """Split words into flags (name to value) and operands. `-se` is `-s -e`.
 
@@ -91,12 +91,12 @@ def split_flags(
         is_data = bool(operands) and word[1:] not in known
         if is_data or not word.startswith("-") or len(word) == 1:
             operands.append(word)
-        elif word[1:] in taking_values:
+        elif word[1:] in value_flags:
             flags[word[1:]] = rest.pop(0) if rest else ""
         else:
             letters = set(word[1:])
-            together = letters <= set(known) - set(taking_values)
-            flags |= dict.fromkeys(letters if together else [word[1:]], "")
+            is_combined = letters <= set(known) - set(value_flags)
+            flags |= dict.fromkeys(letters if is_combined else [word[1:]], "")
     return flags, operands
 
 

@@ -17,15 +17,15 @@ from kafkapy.tools.zookeeper.shell import connect
 from kafkapy.tools.zookeeper.stored_tree import process_on, read_stored_tree
 from kafkapy.tools.zookeeper.tree_reader import TreeError, read_tree
 from kafkapy.tools.zookeeper.tree_writer import VERSION_MAX, TreeWriter, make_root
-from kafkapy.tools.zookeeper.znode_file import FoundTree, digest, read_znodes, write_znodes
+from kafkapy.tools.zookeeper.znode_file import TreeSnapshot, digest, read_znodes, write_znodes
 
 _BROKER: Final = re.compile(r"(?:^|/)brokers/ids/([^/]+)$")
-_NAMED: Final = 3
+_PATHS_SHOWN: Final = 3
 
 Warn = Callable[[str], None]
 
 
-class Transferred(NamedTuple):
+class TransferResult(NamedTuple):
     """Counts of a transfer, and the SHA-256 of the znodes' lines in the file."""
 
     znodes: int
@@ -35,7 +35,7 @@ class Transferred(NamedTuple):
 
 def export_from_zookeeper(
     hosts: str, properties: Mapping[str, str], file: Path, force: bool, warn: Warn
-) -> Transferred:
+) -> TransferResult:
     """Write the tree at `host:port,.../chroot` to a file; `properties` are `zookeeper.*` keys.
 
     Raises:
@@ -49,7 +49,7 @@ def export_from_zookeeper(
     return _export(tree, hosts, file, force, warn)
 
 
-def export_from_directory(directory: Path, file: Path, force: bool, warn: Warn) -> Transferred:
+def export_from_directory(directory: Path, file: Path, force: bool, warn: Warn) -> TransferResult:
     """Write the tree in a data directory to a file.
 
     Raises:
@@ -61,10 +61,10 @@ def export_from_directory(directory: Path, file: Path, force: bool, warn: Warn) 
     """
     pid = process_on(directory)
     if pid is not None:
-        said = f"A server runs on {directory}, with pid {pid}, and may change the znodes"
+        warning = f"A server runs on {directory}, with pid {pid}, and may change the znodes"
         if not force:
-            raise ConfigError(f"{said}: stop it, or export with --force")
-        warn(f"WARNING: {said}")
+            raise ConfigError(f"{warning}: stop it, or export with --force")
+        warn(f"WARNING: {warning}")
     return _export(read_stored_tree(directory), str(directory), file, force, warn)
 
 
@@ -76,7 +76,7 @@ def import_to_zookeeper(
     overwrite: bool,
     force: bool,
     warn: Warn,
-) -> Transferred:
+) -> TransferResult:
     """Write the tree of a file to `host:port,.../chroot`, and verify it.
 
     With `overwrite`, the target may have znodes: those of the file replace them, others stay.
@@ -91,36 +91,41 @@ def import_to_zookeeper(
     rows = read_znodes(file)
     with _session(hosts, properties) as client:
         make_root(client)
-        there = read_tree(client)
-        if not overwrite and len(there.rows) + len(there.ephemerals) > 1:
+        target_tree = read_tree(client)
+        if not overwrite and len(target_tree.rows) + len(target_tree.ephemerals) > 1:
             raise TreeError(
                 f"{hosts} is not empty: name another chroot, or --overwrite the znodes of the file"
             )
-        _check_brokers(there, hosts, force, warn)
-        writer = TreeWriter(client, rows, {row.path: row for row in there.rows})
+        _check_brokers(target_tree, hosts, force, warn)
+        writer = TreeWriter(client, rows, {row.path: row for row in target_tree.rows})
         writer.write()
-    if lost := writer.not_kept():
+    if unrestored := writer.unrestored_versions():
         warn(
-            f"WARNING: versions above {VERSION_MAX} begin anew: {', '.join(lost[:_NAMED])}"
-            + (f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else "")
+            f"WARNING: versions above {VERSION_MAX} are not kept:"
+            f" {', '.join(unrestored[:_PATHS_SHOWN])}"
+            + (
+                f" and {len(unrestored) - _PATHS_SHOWN} more"
+                if len(unrestored) > _PATHS_SHOWN
+                else ""
+            )
         )
-    return Transferred(len(rows), 0, digest(rows))
+    return TransferResult(len(rows), 0, digest(rows))
 
 
-def _export(tree: FoundTree, source: str, file: Path, force: bool, warn: Warn) -> Transferred:
+def _export(tree: TreeSnapshot, source: str, file: Path, force: bool, warn: Warn) -> TransferResult:
     _check_brokers(tree, source, force, warn)
     sha256 = write_znodes(file, tree.rows, source)
-    return Transferred(len(tree.rows), len(tree.ephemerals), sha256)
+    return TransferResult(len(tree.rows), len(tree.ephemerals), sha256)
 
 
-def _check_brokers(tree: FoundTree, where: str, force: bool, warn: Warn) -> None:
+def _check_brokers(tree: TreeSnapshot, source: str, force: bool, warn: Warn) -> None:
     found = [match[1] for path in tree.ephemerals if (match := _BROKER.search(path))]
     if not found:
         return
-    said = f"Brokers are registered at {where}, and may change the znodes: {', '.join(found)}"
+    warning = f"Brokers are registered at {source}, and may change the znodes: {', '.join(found)}"
     if not force:
-        raise TreeError(f"{said}. Stop them, or use --force")
-    warn(f"WARNING: {said}")
+        raise TreeError(f"{warning}. Stop them, or use --force")
+    warn(f"WARNING: {warning}")
 
 
 @contextmanager

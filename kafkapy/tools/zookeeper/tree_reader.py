@@ -12,7 +12,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError, NoNodeError
 
 from kafkapy.common.errors import KafkapyError
-from kafkapy.tools.zookeeper.znode_file import FoundTree, ZnodeRow
+from kafkapy.tools.zookeeper.znode_file import TreeSnapshot, ZnodeRow
 
 BATCH: Final = 200
 """The number of nodes whose requests are in flight at a time."""
@@ -28,20 +28,20 @@ class TreeError(KafkapyError):
     """A tree cannot be read or written."""
 
 
-def read_tree(client: KazooClient) -> FoundTree:
+def read_tree(client: KazooClient) -> TreeSnapshot:
     """All nodes from the client's chroot on. Nodes that are deleted meanwhile may be missing.
 
     Raises:
         TreeError: the chroot does not exist, or the ACL of a node forbids to read it.
         KazooException: the connection is lost.
     """
-    found = FoundTree([], [])
+    found = TreeSnapshot([], [])
     level = ["/"]
     while level:
-        below: list[str] = []
+        children: list[str] = []
         for paths in batches(level, BATCH):
-            below += _read_nodes(client, paths, found)
-        level = below
+            children += _read_nodes(client, paths, found)
+        level = children
     if not found.rows:
         raise TreeError(f"There is no znode {client.chroot or '/'}")
     found.rows.sort(key=lambda row: row.path)
@@ -60,14 +60,14 @@ def children_created(stat: Any) -> int:
     return count
 
 
-def _read_nodes(client: KazooClient, paths: Sequence[str], found: FoundTree) -> list[str]:
+def _read_nodes(client: KazooClient, paths: Sequence[str], found: TreeSnapshot) -> list[str]:
     """Read some nodes into `found`. Returns the paths of their children."""
-    asked = [
+    pending = [
         (client.get_async(path), client.get_acls_async(path), client.get_children_async(path))
         for path in paths
     ]
-    below: list[str] = []
-    for path, requests in zip(paths, asked, strict=True):
+    children: list[str] = []
+    for path, requests in zip(paths, pending, strict=True):
         try:
             (data, stat), (acl, _), names = (request.get() for request in requests)
         except NoNodeError:
@@ -82,8 +82,8 @@ def _read_nodes(client: KazooClient, paths: Sequence[str], found: FoundTree) -> 
             raise TreeError(f"The ACL of {path} does not let this client read the ACL")
         found.rows.append(ZnodeRow(path, data, stat.version, children_created(stat), entries))
         own = "zookeeper" if path == "/" and not client.chroot else None
-        below += [f"{path.rstrip('/')}/{name}" for name in names if name != own]
-    return below
+        children += [f"{path.rstrip('/')}/{name}" for name in names if name != own]
+    return children
 
 
 def _is_ephemeral(owner: int) -> bool:

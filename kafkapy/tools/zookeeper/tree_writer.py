@@ -34,12 +34,12 @@ from kafkapy.zk.embedded.znode_tree import OPEN_TO_ALL, AccessList
 VERSION_MAX: Final = 100_000
 """Higher versions are not kept, because each version takes one write."""
 
-_OPS: Final = 500
-_BYTES: Final = 400_000  # of a multi; jute.maxbuffer is 1 MB
-_NAME: Final = "kafkapy-import"
-_ALL: Final = 31
+_OPERATIONS_MAX: Final = 500
+_MULTI_BYTES_MAX: Final = 400_000  # of a multi; jute.maxbuffer is 1 MB
+_IMPORT_NAME: Final = "kafkapy-import"
+_ALL_PERMISSIONS: Final = 31
 # The errors of a failed multi's other operations.
-_NOT_THE_CAUSE: Final = (RolledBackError, RuntimeInconsistency)
+_SECONDARY_ERRORS: Final = (RolledBackError, RuntimeInconsistency)
 
 
 class TreeWriter:
@@ -56,8 +56,12 @@ class TreeWriter:
         self._wanted = wanted
         self._existing = existing
         password = secrets.token_hex(16)
-        client.add_auth("digest", f"{_NAME}:{password}")
-        self._own = (_ALL, "digest", make_digest_acl_credential(_NAME, password))
+        client.add_auth("digest", f"{_IMPORT_NAME}:{password}")
+        self._import_entry = (
+            _ALL_PERMISSIONS,
+            "digest",
+            make_digest_acl_credential(_IMPORT_NAME, password),
+        )
 
     def write(self) -> None:
         """Write the nodes, compare them with the wanted nodes, then set their ACLs.
@@ -66,80 +70,82 @@ class TreeWriter:
             TreeError: the server refuses a node, or a node differs from what was written.
             KazooException: the connection is lost.
         """
-        self._commit(self._nodes())
+        self._commit(self._node_operations())
         found = {row.path: row for row in read_tree(self._client).rows}
-        self._commit(self._children_to_count(found))
+        self._commit(self._counter_operations(found))
         self._verify()
         self._set_acls()
 
-    def not_kept(self) -> list[str]:
+    def unrestored_versions(self) -> list[str]:
         """The paths of the nodes whose version is not restored, because it is too high."""
         return [row.path for row in self._wanted if _version(row) != row.version]
 
-    def _nodes(self) -> Iterator[Create | SetData]:
+    def _node_operations(self) -> Iterator[Create | SetData]:
         for row in self._wanted:
-            path, have = absolute(self._client, row.path), self._existing.get(row.path)
-            if have is None:
+            path, existing = absolute(self._client, row.path), self._existing.get(row.path)
+            if existing is None:
                 data = None if _version(row) else row.data
-                yield Create(path, data, _kazoo(self._made_acl(row)), 0)
+                yield Create(path, data, _kazoo_acls(self._initial_acl(row)), 0)
                 writes = _version(row)
             else:
-                writes = max(_version(row) - have.version, int(have.data != row.data))
-            for left in reversed(range(writes)):
-                yield SetData(path, None if left else row.data, -1)
+                writes = max(_version(row) - existing.version, int(existing.data != row.data))
+            for remaining in reversed(range(writes)):
+                yield SetData(path, None if remaining else row.data, -1)
 
-    def _children_to_count(self, found: Mapping[str, ZnodeRow]) -> Iterator[Create | Delete]:
+    def _counter_operations(self, found: Mapping[str, ZnodeRow]) -> Iterator[Create | Delete]:
         for row in self._wanted:
             if row.path in found:
-                path = f"{absolute(self._client, row.path).rstrip('/')}/{_NAME}"
-                for _ in range(row.created - found[row.path].created):
-                    yield Create(path, None, _kazoo((self._own,)), 0)
+                path = f"{absolute(self._client, row.path).rstrip('/')}/{_IMPORT_NAME}"
+                for _ in range(row.children_created - found[row.path].children_created):
+                    yield Create(path, None, _kazoo_acls((self._import_entry,)), 0)
                     yield Delete(path, -1)
 
     def _verify(self) -> None:
         found = {row.path: row for row in read_tree(self._client).rows}
         for row in self._wanted:
-            there = found.get(row.path)
-            if there is None:
+            stored = found.get(row.path)
+            if stored is None:
                 raise TreeError(f"{row.path} is not there after the import")
-            have = self._existing.get(row.path)
-            if have is None:
-                made = row._replace(version=_version(row), acl=self._made_acl(row))
+            existing = self._existing.get(row.path)
+            if existing is None:
+                expected = row._replace(version=_version(row), acl=self._initial_acl(row))
             else:  # its version and sequence number may be higher, and cannot be lowered
-                made = there._replace(data=row.data, acl=have.acl)
-            if made != there:
+                expected = stored._replace(data=row.data, acl=existing.acl)
+            if expected != stored:
                 raise TreeError(f"{row.path} is not as in the file after the import")
 
     def _set_acls(self) -> None:
         rows = [row for row in self._wanted if self._present_acl(row) != row.acl]
-        for some in batches(rows, BATCH):
-            asked = [self._client.set_acls_async(row.path, _kazoo(row.acl)) for row in some]
-            for row, request in zip(some, asked, strict=True):
+        for batch in batches(rows, BATCH):
+            requests = [
+                self._client.set_acls_async(row.path, _kazoo_acls(row.acl)) for row in batch
+            ]
+            for row, request in zip(batch, requests, strict=True):
                 try:
                     request.get()
                 except (InvalidACLError, NoAuthError) as error:
-                    raise _refused(row.path, error) from error
+                    raise _acl_error(row.path, error) from error
 
     def _present_acl(self, row: ZnodeRow) -> AccessList:
-        have = self._existing.get(row.path)
-        return self._made_acl(row) if have is None else have.acl
+        existing = self._existing.get(row.path)
+        return self._initial_acl(row) if existing is None else existing.acl
 
-    def _made_acl(self, row: ZnodeRow) -> AccessList:
+    def _initial_acl(self, row: ZnodeRow) -> AccessList:
         """The ACL with which a node is created."""
-        return row.acl if OPEN_TO_ALL[0] in row.acl else (*row.acl, self._own)
+        return row.acl if OPEN_TO_ALL[0] in row.acl else (*row.acl, self._import_entry)
 
     def _commit(self, operations: Iterable[Any]) -> None:
-        waiting: list[Any] = []
+        batch: list[Any] = []
         size = 0
         for each in operations:
             length = len(each.serialize())
-            if waiting and (len(waiting) >= _OPS or size + length > _BYTES):
-                commit(self._client, waiting)
-                waiting, size = [], 0
-            waiting.append(each)
+            if batch and (len(batch) >= _OPERATIONS_MAX or size + length > _MULTI_BYTES_MAX):
+                commit(self._client, batch)
+                batch, size = [], 0
+            batch.append(each)
             size += length
-        if waiting:
-            commit(self._client, waiting)
+        if batch:
+            commit(self._client, batch)
 
 
 def make_root(client: KazooClient) -> None:
@@ -150,7 +156,7 @@ def make_root(client: KazooClient) -> None:
     for count in range(1, len(parts) + 1):
         path = "/" + "/".join(parts[:count])
         # Without the CREATE right, Create fails with NoAuth even if the node exists.
-        if _is_there(client, path):
+        if _exists(client, path):
             continue
         try:
             commit(client, [Create(path, None, OPEN_ACL_UNSAFE, 0)])
@@ -158,7 +164,7 @@ def make_root(client: KazooClient) -> None:
             continue
 
 
-def _is_there(client: KazooClient, path: str) -> bool:
+def _exists(client: KazooClient, path: str) -> bool:
     """Whether a node exists. `path` is absolute: the node may be above the chroot."""
     try:
         commit(client, [CheckVersion(path, -1)])
@@ -186,15 +192,15 @@ def commit(client: KazooClient, operations: Sequence[Any]) -> None:
     request.operations.extend(operations)
     for each, result in zip(operations, request.commit(), strict=True):
         if isinstance(result, InvalidACLError | NoAuthError):
-            raise _refused(each.path, result)
-        if isinstance(result, Exception) and not isinstance(result, _NOT_THE_CAUSE):
+            raise _acl_error(each.path, result)
+        if isinstance(result, Exception) and not isinstance(result, _SECONDARY_ERRORS):
             raise result
 
 
-def _refused(path: str, error: Exception) -> TreeError:
+def _acl_error(path: str, error: Exception) -> TreeError:
     if isinstance(error, NoAuthError):
         return TreeError(f"An ACL does not let this client write {path}")
-    return TreeError(f"The server does not take the ACL of {path}: it lacks one of its schemes")
+    return TreeError(f"The server does not support a scheme in the ACL of {path}")
 
 
 def _version(row: ZnodeRow) -> int:
@@ -202,5 +208,5 @@ def _version(row: ZnodeRow) -> int:
     return row.version if 0 <= row.version <= VERSION_MAX else 0
 
 
-def _kazoo(acl: AccessList) -> list[ACL]:
+def _kazoo_acls(acl: AccessList) -> list[ACL]:
     return [ACL(perms, Id(scheme, name)) for perms, scheme, name in acl]

@@ -36,11 +36,11 @@ class ZnodeRow(NamedTuple):
     path: str
     data: bytes | None
     version: int
-    created: int
+    children_created: int
     acl: AccessList
 
 
-class FoundTree(NamedTuple):
+class TreeSnapshot(NamedTuple):
     """The persistent znodes of a tree, sorted by path, and the paths of its ephemeral znodes."""
 
     rows: list[ZnodeRow]
@@ -118,7 +118,12 @@ def digest(rows: Iterable[ZnodeRow]) -> str:
 
 
 def _line(row: ZnodeRow) -> bytes:
-    fields = {"path": row.path, "version": row.version, "created": row.created, "acl": row.acl}
+    fields = {
+        "path": row.path,
+        "version": row.version,
+        "created": row.children_created,
+        "acl": row.acl,
+    }
     return orjson.dumps({**fields, **_data(row.data)}) + b"\n"
 
 

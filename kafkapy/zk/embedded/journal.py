@@ -50,7 +50,7 @@ _FORMAT: Final = 2
 _GROWTH_BYTES_MIN: Final = 1 << 20
 _SLICE_NODES: Final = 256
 _SLICE_BYTES: Final = 1 << 18  # of data; a slice takes some 3 ms
-_FOLLOWING_BYTES_A_NODE: Final = 256
+_FRAME_BYTES_PER_NODE: Final = 256
 
 _log = logging.getLogger("kafkapy.zk.embedded.journal")
 
@@ -105,8 +105,8 @@ class Journal:
     def __init__(self, file: JournalFile) -> None:
         self._file = file
         self._size = 0
-        self._compact_at = 0
-        self._torn = False
+        self._compact_at_bytes = 0
+        self._has_torn_tail = False
         self._compaction: _Compaction | None = None
 
     def recover(self, now_ms: int, tree: ZnodeTree | None = None) -> ZnodeTree:
@@ -119,9 +119,11 @@ class Journal:
         data = self._file.read()
         tree = tree or ZnodeTree()
         if data:
-            cut = _load(data, tree)
-            if cut < len(data):
-                _log.warning("Cut %d bytes of a torn write off the embedded store", len(data) - cut)
+            valid_bytes = _load(data, tree)
+            if valid_bytes < len(data):
+                _log.warning(
+                    "Cut %d bytes of a torn write off the embedded store", len(data) - valid_bytes
+                )
         orphans = [Delete(path) for path in tree.orphans()]
         if orphans:
             tree.apply(Transaction(tree.zxid + 1, now_ms, 0, orphans))
@@ -137,9 +139,9 @@ class Journal:
             OSError: nothing was added.
         """
         data = _frame(_encode_transactions(transactions))
-        if self._torn:
+        if self._has_torn_tail:
             self._file.truncate(self._size)
-        self._torn = True
+        self._has_torn_tail = True
         try:
             self._file.append(data)
         except OSError:
@@ -147,20 +149,20 @@ class Journal:
                 # A refused write must not exist after a restart. If this fails too, the next append
                 # truncates the file.
                 self._file.truncate(self._size)
-                self._torn = False
+                self._has_torn_tail = False
             raise
-        self._torn = False
+        self._has_torn_tail = False
         self._size += len(data)
         if self._compaction is not None:
-            self._compaction.follow(data)
-        elif self._size < self._compact_at:
+            self._compaction.add_frame(data)
+        elif self._size < self._compact_at_bytes:
             return
         try:
             self._compact(tree, whole=False)
         except OSError as error:
             # The transactions are durable in the present file, which only continues to grow.
             _log.warning("Could not compact the embedded store: %s", error)
-            self._compact_at = self._size + _GROWTH_BYTES_MIN
+            self._compact_at_bytes = self._size + _GROWTH_BYTES_MIN
 
     def _compact(self, tree: ZnodeTree, *, whole: bool) -> None:
         """Write the next slice of a snapshot, or all of it. Raises OSError, and abandons it."""
@@ -177,7 +179,7 @@ class Journal:
             self._compaction = compaction
             return
         self._size = size
-        self._compact_at = size + max(size, _GROWTH_BYTES_MIN)
+        self._compact_at_bytes = size + max(size, _GROWTH_BYTES_MIN)
 
 
 class _Compaction:
@@ -191,7 +193,7 @@ class _Compaction:
         self._acls: dict[AccessList, int] = {}
         self._frames = bytearray()
         self._slice_bytes, self._slice_nodes = _SLICE_BYTES, _SLICE_NODES
-        self._payload_bytes = self._crc = self._followed_bytes = 0
+        self._payload_bytes = self._crc = self._frame_bytes = 0
         self._is_whole = False  # the snapshot is written: frames follow
         fields = {
             "format": _FORMAT,
@@ -199,15 +201,15 @@ class _Compaction:
             "last_session_id": tree.last_session_id,
             "sessions": [_encode_op(session)[1:] for session in tree.sessions.values()],
         }
-        self._before = orjson.dumps(fields)[:-1] + b',"nodes":['
+        self._prefix = orjson.dumps(fields)[:-1] + b',"nodes":['
 
-    def follow(self, frame: bytes) -> None:
+    def add_frame(self, frame: bytes) -> None:
         """Add a frame that was appended after the snapshot was taken. A long frame enlarges the
         next slice, so that the frames stay smaller than the snapshot and can all be written.
         """
         self._frames += frame
         self._slice_bytes = max(_SLICE_BYTES, 2 * len(frame))
-        self._slice_nodes = max(_SLICE_NODES, len(frame) // _FOLLOWING_BYTES_A_NODE)
+        self._slice_nodes = max(_SLICE_NODES, len(frame) // _FRAME_BYTES_PER_NODE)
 
     def step(self) -> int:
         """Write a slice. Returns the size of the new content once that is in place, else 0."""
@@ -217,11 +219,11 @@ class _Compaction:
         data = bytes(self._frames[: self._slice_bytes])
         del self._frames[: self._slice_bytes]
         self._file.write(data)
-        self._followed_bytes += len(data)
+        self._frame_bytes += len(data)
         if self._frames:
             return 0
         self._file.finish(_FRAME.pack(self._payload_bytes, self._crc))
-        return _FRAME.size + self._payload_bytes + self._followed_bytes
+        return _FRAME.size + self._payload_bytes + self._frame_bytes
 
     def abandon(self) -> None:
         """Discard the snapshot."""
@@ -238,8 +240,8 @@ class _Compaction:
         if not self._payload_bytes:
             self._file.write(bytes(_FRAME.size))
         if rows:
-            self._write(self._before + orjson.dumps(rows)[1:-1])
-            self._before = b","
+            self._write(self._prefix + orjson.dumps(rows)[1:-1])
+            self._prefix = b","
         if len(rows) == self._slice_nodes or data_bytes >= self._slice_bytes:
             return False
         self._write(b'],"acls":' + orjson.dumps(list(self._acls)) + b"}")
@@ -260,7 +262,7 @@ class _Compaction:
 
 def _load(data: bytes, tree: ZnodeTree) -> int:
     """Fill `tree`. Returns the position after the last whole frame."""
-    cut = 0
+    valid_bytes = 0
     for number, (end, payload) in enumerate(_frames(data)):
         try:
             if number == 0:
@@ -272,10 +274,10 @@ def _load(data: bytes, tree: ZnodeTree) -> int:
             raise JournalCorrupt(
                 f"the embedded store is damaged: frame {number} (ending at byte {end}): {error}"
             ) from error
-        cut = end
-    if cut == 0:
+        valid_bytes = end
+    if valid_bytes == 0:
         raise JournalCorrupt("the embedded store is damaged: its snapshot cannot be read")
-    return cut
+    return valid_bytes
 
 
 def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -294,13 +296,13 @@ def _frames(data: bytes) -> Iterator[tuple[int, bytes]]:
         )
 
 
-def _has_transactions(data: bytes, damaged: int) -> bool:
+def _has_transactions(data: bytes, damaged_position: int) -> bool:
     """Whether an intact frame of transactions begins after a damaged one.
 
     The length of a damaged frame may be wrong, so any later byte may begin the next frame. Nothing
     within a payload looks like a frame: JSON has no zero byte, which begins a length below 16 MB.
     """
-    payload = data.find(b"[", damaged + 1 + _FRAME.size)
+    payload = data.find(b"[", damaged_position + 1 + _FRAME.size)
     while payload >= 0:
         frame = _frame_at(data, payload - _FRAME.size)
         if frame is not None and frame[2]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from kafkapy.common.ports import Clock
 from kafkapy.zk.embedded.journal import Journal
 from kafkapy.zk.embedded.znode_tree import (
-    Applied,
+    AppliedTransaction,
     CloseSession,
     Transaction,
     TreeOp,
@@ -38,7 +38,7 @@ from kafkapy.zk.zookeeper import (
     StoreUnavailable,
     Watch,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     Znode,
     ZnodeStat,
     ZooKeeperError,
@@ -67,9 +67,9 @@ class MemoryServer:
         self._next_session_id = 1
         self._data_watches: _Watches = {}
         self._child_watches: _Watches = {}
-        self._end_sessions_of_the_network()
+        self._close_network_sessions()
 
-    def _end_sessions_of_the_network(self) -> None:
+    def _close_network_sessions(self) -> None:
         if not self.tree.sessions or self._journal is None:
             return
         ends: list[TreeOp] = [
@@ -125,7 +125,7 @@ class MemoryServer:
         """
         now_ms = self._clock.time_ms()
         answers: list[list[OpResult] | ZooKeeperError] = []
-        done: list[tuple[Transaction, Applied]] = []
+        changes: list[tuple[Transaction, AppliedTransaction]] = []
         for ops in batches:
             transaction = Transaction(self.tree.zxid + 1, now_ms, session_id, ops)
             try:
@@ -135,9 +135,9 @@ class MemoryServer:
                 continue
             answers.append(applied.results)
             if any(isinstance(op, Create | SetData | Delete) for op in ops):
-                done.append((transaction, applied))
-        self._write(done)
-        for _, applied in done:
+                changes.append((transaction, applied))
+        self._write(changes)
+        for _, applied in changes:
             for event in applied.events:
                 self._fire(event)
         return answers
@@ -150,22 +150,22 @@ class MemoryServer:
         """Call `watch` once, when a child is created or deleted, or the node is deleted."""
         self._child_watches.setdefault(path, {}).setdefault(watch, session_id)
 
-    def _write(self, done: list[tuple[Transaction, Applied]]) -> None:
-        if self._journal is None or not done:
+    def _write(self, changes: list[tuple[Transaction, AppliedTransaction]]) -> None:
+        if self._journal is None or not changes:
             return
         try:
-            self._journal.append([transaction for transaction, _ in done], self.tree)
+            self._journal.append([transaction for transaction, _ in changes], self.tree)
         except OSError as error:
-            for _, applied in reversed(done):
+            for _, applied in reversed(changes):
                 self.tree.undo(applied)
             raise StoreUnavailable("/", f"the embedded store cannot be written: {error}") from error
 
     def _fire(self, event: WatchEvent) -> None:
-        if event.kind is WatchKind.CHILDREN_CHANGED:
+        if event.kind is WatchEventType.CHILDREN_CHANGED:
             found = dict(self._child_watches.pop(event.path, {}))
         else:
             found = dict(self._data_watches.pop(event.path, {}))
-            if event.kind is WatchKind.DELETED:
+            if event.kind is WatchEventType.DELETED:
                 found |= self._child_watches.pop(event.path, {})
         for watch in found:
             watch(event)
@@ -220,9 +220,9 @@ class MemoryZooKeeper:
 
     async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
         """Create a node. Returns its path."""
-        made = (await self.multi([Create(path, data, mode)]))[0]
-        assert isinstance(made, str), made
-        return made
+        created_path = (await self.multi([Create(path, data, mode)]))[0]
+        assert isinstance(created_path, str), created_path
+        return created_path
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> ZnodeStat:
         """Replace a node's data."""

@@ -24,7 +24,7 @@ from kafkapy.zk.zookeeper import (
     OpResult,
     SetData,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     ZnodeStat,
 )
 
@@ -102,15 +102,15 @@ class Transaction(NamedTuple):
     ops: Sequence[TreeOp]
 
 
-class Applied(NamedTuple):
+class AppliedTransaction(NamedTuple):
     """The results of a transaction, its events in order, and the previous state of its nodes."""
 
     results: list[OpResult]
     events: list[WatchEvent]
-    before: dict[str, TreeNode | None]
+    previous_nodes: dict[str, TreeNode | None]
 
 
-def _own(data: bytes | None) -> bytes | None:
+def _trimmed_copy(data: bytes | None) -> bytes | None:
     """A copy without spare memory: orjson's results have 4 KiB of it."""
     return None if data is None else bytes(memoryview(data))
 
@@ -159,16 +159,16 @@ class ZnodeTree:
 
     def orphans(self) -> list[str]:
         """Sorted paths of the ephemerals of sessions that did not outlive their process."""
-        dead = self._ephemerals.keys() - self.sessions.keys()
-        return sorted(path for owner in dead for path in self._ephemerals[owner])
+        ended = self._ephemerals.keys() - self.sessions.keys()
+        return sorted(path for owner in ended for path in self._ephemerals[owner])
 
     def restore(self, path: str, node: TreeNode) -> None:
         """Restore a node from a snapshot."""
         self._put(path, node)
 
-    def apply(self, transaction: Transaction) -> Applied:
+    def apply(self, transaction: Transaction) -> AppliedTransaction:
         """Apply all operations, or raise the first error and apply none."""
-        applied = Applied([], [], {})
+        applied = AppliedTransaction([], [], {})
         for op in transaction.ops:
             try:
                 applied.results.append(self.apply_op(op, transaction, applied))
@@ -178,12 +178,14 @@ class ZnodeTree:
         self.zxid = transaction.zxid
         return applied
 
-    def undo(self, applied: Applied) -> None:
+    def undo(self, applied: AppliedTransaction) -> None:
         """Undo a transaction's changes of nodes. Its zxid is not used again."""
-        for path, node in reversed(applied.before.items()):
+        for path, node in reversed(applied.previous_nodes.items()):
             self._put(path, node)
 
-    def apply_op(self, op: TreeOp, transaction: Transaction, applied: Applied) -> OpResult:
+    def apply_op(
+        self, op: TreeOp, transaction: Transaction, applied: AppliedTransaction
+    ) -> OpResult:
         """Apply one operation of a transaction. `applied` gets the previous state."""
         if isinstance(op, Create | CreateZnode):
             return self._create(op, transaction, applied)
@@ -209,8 +211,8 @@ class ZnodeTree:
                 mtime_ms=transaction.time_ms,
                 version=next_version(node.stat.version),
             )
-            self._change(op.path, node._replace(data=_own(op.data), stat=stat), applied)
-            applied.events.append(WatchEvent(WatchKind.DATA_CHANGED, op.path))
+            self._change(op.path, node._replace(data=_trimmed_copy(op.data), stat=stat), applied)
+            applied.events.append(WatchEvent(WatchEventType.DATA_CHANGED, op.path))
             return stat
         if isinstance(op, Delete):
             self._delete(op.path, transaction.zxid, applied)
@@ -218,9 +220,11 @@ class ZnodeTree:
         assert isinstance(op, Check), op
         return None
 
-    def _create(self, op: Create | CreateZnode, transaction: Transaction, applied: Applied) -> str:
-        above = parent_of(op.path)
-        parent = self.nodes.get(above)
+    def _create(
+        self, op: Create | CreateZnode, transaction: Transaction, applied: AppliedTransaction
+    ) -> str:
+        parent_path = parent_of(op.path)
+        parent = self.nodes.get(parent_path)
         if parent is None or parent.stat.ephemeral_owner:
             raise NoNode(op.path)
         path, acl = op.path, OPEN_TO_ALL
@@ -233,34 +237,34 @@ class ZnodeTree:
         if path in self.nodes:
             raise NodeExists(path)
         zxid, time_ms = transaction.zxid, transaction.time_ms
-        counted = parent._replace(
+        new_parent = parent._replace(
             children_created=next_version(parent.children_created), children_zxid=zxid
         )
-        self._change(above, counted, applied)
+        self._change(parent_path, new_parent, applied)
         owner = transaction.session_id if ephemeral else 0
         stat = ZnodeStat(zxid, zxid, time_ms, time_ms, 0, owner)
-        self._change(path, TreeNode(_own(op.data), stat, acl=acl), applied)
-        applied.events.append(WatchEvent(WatchKind.CREATED, path))
-        applied.events.append(WatchEvent(WatchKind.CHILDREN_CHANGED, above))
+        self._change(path, TreeNode(_trimmed_copy(op.data), stat, acl=acl), applied)
+        applied.events.append(WatchEvent(WatchEventType.CREATED, path))
+        applied.events.append(WatchEvent(WatchEventType.CHILDREN_CHANGED, parent_path))
         return path
 
-    def _delete(self, path: str, zxid: int, applied: Applied) -> None:
+    def _delete(self, path: str, zxid: int, applied: AppliedTransaction) -> None:
         if self._children.get(path):
             raise NotEmpty(path)
-        above = parent_of(path)
-        self._change(above, self.nodes[above]._replace(children_zxid=zxid), applied)
+        parent_path = parent_of(path)
+        self._change(parent_path, self.nodes[parent_path]._replace(children_zxid=zxid), applied)
         self._change(path, None, applied)
-        applied.events.append(WatchEvent(WatchKind.DELETED, path))
-        applied.events.append(WatchEvent(WatchKind.CHILDREN_CHANGED, above))
+        applied.events.append(WatchEvent(WatchEventType.DELETED, path))
+        applied.events.append(WatchEvent(WatchEventType.CHILDREN_CHANGED, parent_path))
 
-    def _change(self, path: str, node: TreeNode | None, applied: Applied) -> None:
-        applied.before.setdefault(path, self.nodes.get(path))
+    def _change(self, path: str, node: TreeNode | None, applied: AppliedTransaction) -> None:
+        applied.previous_nodes.setdefault(path, self.nodes.get(path))
         self._put(path, node)
 
     def _put(self, path: str, node: TreeNode | None) -> None:
-        self._note_owner(path, node)
-        above, _, name = path.rpartition("/")
-        siblings = self._children.setdefault(above or "/", set())
+        self._update_ephemerals(path, node)
+        parent_path, _, name = path.rpartition("/")
+        siblings = self._children.setdefault(parent_path or "/", set())
         if node is None:
             self.nodes.pop(path, None)
             self._children.pop(path, None)
@@ -270,16 +274,16 @@ class ZnodeTree:
             if path != "/":
                 siblings.add(name)
 
-    def _note_owner(self, path: str, node: TreeNode | None) -> None:
-        before = self.nodes.get(path)
-        was = 0 if before is None else before.stat.ephemeral_owner
+    def _update_ephemerals(self, path: str, node: TreeNode | None) -> None:
+        old_node = self.nodes.get(path)
+        old_owner = 0 if old_node is None else old_node.stat.ephemeral_owner
         owner = 0 if node is None else node.stat.ephemeral_owner
-        if was == owner:
+        if old_owner == owner:
             return
-        if was:
-            owned = self._ephemerals[was]
+        if old_owner:
+            owned = self._ephemerals[old_owner]
             owned.discard(path)
             if not owned:
-                del self._ephemerals[was]
+                del self._ephemerals[old_owner]
         if owner:
             self._ephemerals.setdefault(owner, set()).add(path)

@@ -19,7 +19,7 @@ from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo.session import CLOSE_LIMIT_S, ConnectionState, Session
 from kafkapy.zk.stores.acls import default_acls
-from kafkapy.zk.watch_table import WatchOn
+from kafkapy.zk.watch_table import WatchTarget
 from kafkapy.zk.zookeeper import (
     ANY_VERSION,
     Check,
@@ -130,13 +130,13 @@ class KazooZooKeeper:
 
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """The sorted names of a node's children."""
-        return sorted(await self._read(wire.GetChildren, path, watch, WatchOn.CHILDREN))
+        return sorted(await self._read(wire.GetChildren, path, watch, WatchTarget.CHILDREN))
 
     async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
         """Create a node. Returns its path."""
-        made = await self._write(Create(path, data, mode))
-        assert isinstance(made, str), made
-        return made
+        created_path = await self._write(Create(path, data, mode))
+        assert isinstance(created_path, str), created_path
+        return created_path
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> ZnodeStat:
         """Replace a node's data."""
@@ -179,20 +179,20 @@ class KazooZooKeeper:
         return self._results(request.ops, answer)
 
     def _read(
-        self, kind: Any, path: str, watch: Watch | None, on: WatchOn = WatchOn.DATA
+        self, kind: Any, path: str, watch: Watch | None, target: WatchTarget = WatchTarget.DATA
     ) -> asyncio.Future[Any]:
-        return self._live(path).read(kind, path, watch, on)
+        return self._live_session(path).read(kind, path, watch, target)
 
     async def _write(self, op: Op) -> OpResult:
-        value = await self._live(op.path).send(op.path, self._record(op))
+        value = await self._live_session(op.path).send(op.path, self._record(op))
         return self._results([op], [value])[0]
 
     def _transact(self, ops: Sequence[Op]) -> asyncio.Future[Any]:
         record = wire.Transaction([self._record(op) for op in ops])
-        return self._live(ops[0].path).send(ops[0].path, record, ops)
+        return self._live_session(ops[0].path).send(ops[0].path, record, ops)
 
     def _record(self, op: Op) -> Any:
-        path = self._live(op.path).absolute(op.path)
+        path = self._live_session(op.path).absolute(op.path)
         if isinstance(op, Create):
             return wire.Create(path, op.data or None, self._acl(op.path), _FLAGS[op.mode])
         if isinstance(op, SetData):
@@ -217,7 +217,7 @@ class KazooZooKeeper:
                 results.append(_stat(value) if isinstance(op, SetData) else None)
         return results
 
-    def _live(self, path: str) -> Session:
+    def _live_session(self, path: str) -> Session:
         if self._session is None:
             raise SessionExpired(path)
         return self._session
@@ -231,10 +231,10 @@ class KazooZooKeeper:
             )
             self._session, self._session_id = session, session.session_id
         except TimeoutError:
-            why = f" ({session.problem})" if session.problem else ""
+            reason = f" ({session.problem})" if session.problem else ""
             raise ZooKeeperUnavailable(
                 f"ZooKeeper at {','.join(self._config.hosts)} cannot be reached: no answer within"
-                f" zookeeper.connection.timeout.ms={self._config.connection_timeout_ms}{why}"
+                f" zookeeper.connection.timeout.ms={self._config.connection_timeout_ms}{reason}"
             ) from None
         except SessionExpired:
             hosts = ",".join(self._config.hosts)
@@ -255,7 +255,7 @@ class KazooZooKeeper:
 
     async def _make_chroot(self) -> None:
         """Create the missing nodes of the chroot's path, top down."""
-        session = self._live("/")
+        session = self._live_session("/")
         names = self._config.chroot.split("/")[1:]
         for depth in range(1, len(names) + 1):
             path = "/" + "/".join(names[:depth])

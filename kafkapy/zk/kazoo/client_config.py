@@ -157,9 +157,9 @@ def parse_connect(text: str) -> tuple[tuple[str, ...], str]:
     Raises:
         ConfigError: the text is not of that form.
     """
-    listed, slash, path = text.strip().partition("/")
+    addresses, slash, path = text.strip().partition("/")
     hosts = []
-    for part in listed.split(","):
+    for part in addresses.split(","):
         found = _ADDRESS.fullmatch(part.strip())
         if found is None or int(found[2] or DEFAULT_PORT) > 65535:
             raise ConfigError(
@@ -201,11 +201,11 @@ def _tls(values: Mapping[str, ConfigValue]) -> TlsConfig:
         )
     # Kafka's default is TLSv1.2 alone, which a ZooKeeper 3.9 server refuses.
     versions = _words(values, "zookeeper.ssl.enabled.protocols") or TLS_VERSIONS
-    if (only := _text(values, "zookeeper.ssl.protocol")) is not None:
-        versions = tuple(version for version in versions if version == only)
+    if (protocol := _text(values, "zookeeper.ssl.protocol")) is not None:
+        versions = tuple(version for version in versions if version == protocol)
         if not versions:
             raise ConfigError(
-                f"Invalid value {only} for configuration zookeeper.ssl.protocol:"
+                f"Invalid value {protocol} for configuration zookeeper.ssl.protocol:"
                 " it is not one of zookeeper.ssl.enabled.protocols"
             )
     return TlsConfig(

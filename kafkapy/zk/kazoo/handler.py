@@ -21,8 +21,8 @@ _READ_BYTES: Final = 64 * 1024
 class BufferedSocket:
     """A connected socket for kazoo, which reads ahead."""
 
-    def __init__(self, connected: socket.socket) -> None:
-        self._socket = connected
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
         self._data = b""
         self._position = 0
 
@@ -71,8 +71,8 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         super().__init__()
         self._connect_timeout_s = connect_timeout_s
         self._context = context
-        self._connected: BufferedSocket | None = None
-        self._given_up = False
+        self._connection: BufferedSocket | None = None
+        self._has_stopped_connecting = False
         self.problem = ""
         """The reason why the last attempt to connect failed."""
 
@@ -112,14 +112,14 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
         self, address: tuple[str, int], hostname: str, **_: object
     ) -> BufferedSocket:
         """Connect to one server, with TLS if configured. Raises OSError."""
-        if self._given_up:
+        if self._has_stopped_connecting:
             raise ConnectionAbortedError("the session is over")
         try:
-            self._connected = BufferedSocket(self._connect(address, hostname))
+            self._connection = BufferedSocket(self._connect(address, hostname))
         except OSError as error:
             self.problem = error.strerror or str(error)
             raise
-        return self._connected
+        return self._connection
 
     def _connect(self, address: tuple[str, int], hostname: str) -> socket.socket:
         plain = socket.create_connection(address, self._connect_timeout_s)
@@ -132,15 +132,15 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]
             plain.close()
             raise
 
-    def give_up(self) -> None:
+    def stop_connecting(self) -> None:
         """Stop connecting. An existing connection stays."""
-        self._given_up = True
+        self._has_stopped_connecting = True
 
-    def sever(self) -> None:
+    def disconnect(self) -> None:
         """Stop connecting, and close an existing connection."""
-        self._given_up = True
-        if self._connected is not None:
-            self._connected.shutdown()
+        self._has_stopped_connecting = True
+        if self._connection is not None:
+            self._connection.shutdown()
 
 
 class CallbackHandler(Handler):

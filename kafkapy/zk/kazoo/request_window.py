@@ -35,7 +35,7 @@ class RequestWindow(Generic[T]):
         self._in_flight[request] = None
         return request
 
-    def answered(self, request: T) -> bool:
+    def complete(self, request: T) -> bool:
         """Remove an answered request. Returns False if it was not in flight (an unexpected
         answer).
         """
@@ -44,8 +44,8 @@ class RequestWindow(Generic[T]):
         del self._in_flight[request]
         return True
 
-    def lost(self, request: T) -> None:
-        """Queue a request again that `answered` removed but whose answer was lost. It is sent after
+    def requeue(self, request: T) -> None:
+        """Queue a request again that `complete` removed but whose answer was lost. It is sent after
         `open`.
         """
         self._lost.append(request)

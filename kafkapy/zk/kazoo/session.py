@@ -1,8 +1,8 @@
 """One ZooKeeper session over kazoo: sends and resends requests, sets watches and sets them again.
 
 kazoo reads and writes in a thread of its own. Everything here runs on the event loop, except
-`_Answer`, `Session._on_event` and `Session._on_state`, which kazoo's thread calls: they only post
-to the loop. kazoo's retries, recipes and watches are not used, because Kafka needs more:
+`_AnswerReceiver`, `Session._on_event` and `Session._on_state`, which kazoo's thread calls: they
+only post to the loop. kazoo's retries, recipes and watches are not used, because Kafka needs more:
 
 - A request whose answer was lost is sent again, in order, once the session is connected again.
 - kazoo drops the watches of a lost connection. `SetWatches` sets them again, and the server fires
@@ -33,7 +33,7 @@ from kafkapy.zk.kazoo.client_config import SASL_LOGIN, ZooKeeperClientConfig
 from kafkapy.zk.kazoo.handler import Handler
 from kafkapy.zk.kazoo.request_window import RequestWindow
 from kafkapy.zk.kazoo.tls import ssl_context
-from kafkapy.zk.watch_table import WatchOn, WatchTable
+from kafkapy.zk.watch_table import WatchTable, WatchTarget
 from kafkapy.zk.zookeeper import (
     BadVersion,
     NodeExists,
@@ -43,7 +43,7 @@ from kafkapy.zk.zookeeper import (
     SessionExpired,
     Watch,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     ZooKeeperError,
 )
 
@@ -54,10 +54,10 @@ _RECONNECT_MAX_DELAY_S: Final = 1.0
 _WATCHES_PER_REQUEST: Final = 1000
 
 _WATCH_KINDS: Final = {
-    1: WatchKind.CREATED,
-    2: WatchKind.DELETED,
-    3: WatchKind.DATA_CHANGED,
-    4: WatchKind.CHILDREN_CHANGED,
+    1: WatchEventType.CREATED,
+    2: WatchEventType.DELETED,
+    3: WatchEventType.DATA_CHANGED,
+    4: WatchEventType.CHILDREN_CHANGED,
 }
 _ERRORS: Final[tuple[tuple[type[Exception], type[ZooKeeperError]], ...]] = (
     (kazoo_errors.NoNodeError, NoNode),
@@ -126,7 +126,7 @@ class _SetWatches:
 class _Call:
     """One request until its answer. `path` is the caller's; `ops` are those of a multi."""
 
-    __slots__ = ("future", "on", "ops", "path", "record", "sent_s", "watch")
+    __slots__ = ("future", "ops", "path", "record", "sent_s", "target", "watch")
 
     def __init__(
         self,
@@ -134,19 +134,19 @@ class _Call:
         record: Any,
         future: asyncio.Future[Any] | None,
         watch: Watch | None = None,
-        on: WatchOn = WatchOn.DATA,
+        target: WatchTarget = WatchTarget.DATA,
         ops: Sequence[Op] = (),
     ) -> None:
         self.path = path
         self.record = record
         self.future = future
         self.watch = watch
-        self.on = on
+        self.target = target
         self.ops = ops
         self.sent_s = 0.0
 
 
-class _Answer:
+class _AnswerReceiver:
     """Receives a result from kazoo, in kazoo's thread."""
 
     __slots__ = ("_call", "_session")
@@ -156,10 +156,10 @@ class _Answer:
         self._call = call
 
     def set(self, value: object = None) -> None:
-        self._session.post(self._session.answered, self._call, value, None)
+        self._session.post(self._session.handle_answer, self._call, value, None)
 
     def set_exception(self, error: Exception) -> None:
-        self._session.post(self._session.answered, self._call, None, error)
+        self._session.post(self._session.handle_answer, self._call, None, error)
 
 
 class Session:
@@ -183,8 +183,8 @@ class Session:
         self._watches = WatchTable()
         # After a reconnection, until the server has our watches again: the zxid up to which it had
         # them, and the number of SetWatches requests without an answer.
-        self._watched_to: int | None = None
-        self._telling = 0
+        self._watched_until_zxid: int | None = None
+        self._unanswered_set_watches = 0
         context = None if config.tls is None else ssl_context(config.tls)
         connect_timeout_s = config.session_timeout_ms / 1000 / len(config.hosts)
         self._handler: Handler = Handler(connect_timeout_s, context)
@@ -212,11 +212,15 @@ class Session:
         return self._handler.problem
 
     def read(
-        self, kind: Any, path: str, watch: Watch | None = None, on: WatchOn = WatchOn.DATA
+        self,
+        kind: Any,
+        path: str,
+        watch: Watch | None = None,
+        target: WatchTarget = WatchTarget.DATA,
     ) -> asyncio.Future[Any]:
         """Send a read; `kind` is the class of kazoo's record."""
         record = _Read(kind, self.absolute(path), watch is not None)
-        return self._submit(path, record, watch, on)
+        return self._submit(path, record, watch, target)
 
     def send(self, path: str, record: Any, ops: Sequence[Op] = ()) -> asyncio.Future[Any]:
         """Send one of kazoo's records, with absolute paths. A multi has its `ops`."""
@@ -227,14 +231,14 @@ class Session:
         path: str,
         record: Any,
         watch: Watch | None = None,
-        on: WatchOn = WatchOn.DATA,
+        target: WatchTarget = WatchTarget.DATA,
         ops: Sequence[Op] = (),
     ) -> asyncio.Future[Any]:
         if self.ended_by is not None:
             raise SessionExpired(path)
         future = self._loop.create_future()
-        self._window.push(_Call(path, record, future, watch, on, ops))
-        self._pump()
+        self._window.push(_Call(path, record, future, watch, target, ops))
+        self._send_waiting()
         return future
 
     async def close(self, limit_s: float = CLOSE_LIMIT_S) -> None:
@@ -247,7 +251,7 @@ class Session:
             # This has no effect once the server has answered. Otherwise the session expires on the
             # server. It is needed after a cancellation too: the process would wait for the thread
             # before it exits.
-            self._handler.sever()
+            self._handler.disconnect()
         await stopping
 
     def post(self, callback: Callable[..., None], *args: object) -> None:
@@ -256,25 +260,25 @@ class Session:
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback, *args)
 
-    def answered(self, call: _Call, value: Any, error: Exception | None) -> None:
+    def handle_answer(self, call: _Call, value: Any, error: Exception | None) -> None:
         """Handle an answer from kazoo."""
-        if not self._window.answered(call):
+        if not self._window.complete(call):
             return
         if isinstance(error, kazoo_errors.ConnectionLoss):
-            self._lost(call)
+            self._handle_loss(call)
             return
         if self._on_answer is not None:
             self._on_answer(self._loop.time() - call.sent_s)
         if call.future is None:
-            self._told()
+            self._set_watches_answered()
         else:
             self._settle(call, call.future, value, error)
-        self._pump()
+        self._send_waiting()
 
-    def _lost(self, call: _Call) -> None:
+    def _handle_loss(self, call: _Call) -> None:
         self._window.shut()
         if call.future is not None and not call.future.done():
-            self._window.lost(call)
+            self._window.requeue(call)
 
     def _settle(
         self, call: _Call, future: asyncio.Future[Any], value: Any, error: Exception | None
@@ -283,7 +287,9 @@ class Session:
         if call.ops and error is None:
             path, error = _failure_in(call.ops, value)
         if error is None and call.watch is not None:
-            self._watches.add(WatchOn.ABSENCE if value is None else call.on, path, call.watch)
+            self._watches.add(
+                WatchTarget.ABSENCE if value is None else call.target, path, call.watch
+            )
         if future.done():
             return
         if error is None:
@@ -291,11 +297,11 @@ class Session:
         else:
             future.set_exception(_refusal(error, path))
 
-    def _pump(self) -> None:
+    def _send_waiting(self) -> None:
         while (call := self._window.next()) is not None:
             call.sent_s = self._loop.time()
             # kazoo has no public call for custom records, such as SetWatches.
-            self._client._call(call.record, _Answer(self, call))
+            self._client._call(call.record, _AnswerReceiver(self, call))
 
     def _on_event(self, buffer: bytes, offset: int) -> None:
         """Handle an event of a watch. Called in kazoo's thread."""
@@ -303,7 +309,7 @@ class Session:
         if event.type in _WATCH_KINDS:
             self.post(self._fire, _WATCH_KINDS[event.type], event.path)
 
-    def _fire(self, kind: WatchKind, path: str) -> None:
+    def _fire(self, kind: WatchEventType, path: str) -> None:
         event = WatchEvent(kind, path[len(self._chroot) :] or "/")
         for watch in self._watches.fire(event):
             # Called later, so that the caller of the read that set the watch continues first.
@@ -313,7 +319,7 @@ class Session:
         """Handle a change of the connection or the session. Called in kazoo's thread."""
         client = self._client
         if client.client_state == KeeperState.EXPIRED_SESSION:
-            self._handler.give_up()
+            self._handler.stop_connecting()
         session_id = client.client_id[0] if state == KazooState.CONNECTED else 0
         self.post(self._state_changed, client.client_state, session_id, client.last_zxid)
 
@@ -322,9 +328,9 @@ class Session:
             return
         if state == KeeperState.CONNECTED:
             self.session_id = session_id
-            self._window.open(self._calls_to_watch_again(zxid))
+            self._window.open(self._set_watches_calls(zxid))
             self._notify(ConnectionState.CONNECTED)
-            self._pump()
+            self._send_waiting()
         elif state == KeeperState.CONNECTING:
             self._window.shut()
             self._notify(ConnectionState.CONNECTING)
@@ -333,24 +339,28 @@ class Session:
         else:
             self._end(ConnectionState.EXPIRED)
 
-    def _calls_to_watch_again(self, zxid: int) -> list[_Call]:
+    def _set_watches_calls(self, zxid: int) -> list[_Call]:
         """Requests that set every watch again. `zxid` is the last one before the reconnection."""
-        watched = [(on, self.absolute(path)) for on in WatchOn for path in self._watches.paths(on)]
-        if self._watched_to is None:
-            self._watched_to = zxid
+        watched = [
+            (target, self.absolute(path))
+            for target in WatchTarget
+            for path in self._watches.paths(target)
+        ]
+        if self._watched_until_zxid is None:
+            self._watched_until_zxid = zxid
         calls = []
-        for at in range(0, len(watched), _WATCHES_PER_REQUEST):
-            some = watched[at : at + _WATCHES_PER_REQUEST]
-            lists = [[path for on, path in some if on is kind] for kind in WatchOn]
-            calls.append(_Call("/", _SetWatches(self._watched_to, *lists), None))
-        self._telling = len(calls) + 1
-        self._told()
+        for start in range(0, len(watched), _WATCHES_PER_REQUEST):
+            batch = watched[start : start + _WATCHES_PER_REQUEST]
+            lists = [[path for target, path in batch if target is kind] for kind in WatchTarget]
+            calls.append(_Call("/", _SetWatches(self._watched_until_zxid, *lists), None))
+        self._unanswered_set_watches = len(calls) + 1
+        self._set_watches_answered()
         return calls
 
-    def _told(self) -> None:
-        self._telling -= 1
-        if self._telling == 0:
-            self._watched_to = None
+    def _set_watches_answered(self) -> None:
+        self._unanswered_set_watches -= 1
+        if self._unanswered_set_watches == 0:
+            self._watched_until_zxid = None
 
     def _end(self, state: ConnectionState) -> None:
         if self.ended_by is not None:
@@ -381,9 +391,9 @@ def _failure_in(ops: Sequence[Op], values: Sequence[Any]) -> tuple[str, Exceptio
 
 
 def _refusal(error: Exception, path: str) -> ZooKeeperError:
-    for theirs, ours in _ERRORS:
-        if isinstance(error, theirs):
-            return ours(path)
+    for kazoo_error, port_error in _ERRORS:
+        if isinstance(error, kazoo_error):
+            return port_error(path)
     return ZooKeeperError(path, f"ZooKeeper refused {path}: {type(error).__name__}")
 
 

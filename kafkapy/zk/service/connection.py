@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kafkapy.security.sasl.digest_md5 import DigestMd5Server
 from kafkapy.zk.service.permissions import Identity
 from kafkapy.zk.service.sessions import Session
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 
 
 class Connection:
@@ -17,7 +17,7 @@ class Connection:
         self.address = address
         self.port = port
         self.opened_ms = now_ms
-        self.cutter = FrameCutter(max_frame_bytes)
+        self.decoder = FrameDecoder(max_frame_bytes)
         self.session: Session[Connection] | None = None
         self.identities: dict[Identity, None] = {("ip", address): None}
         self.login: DigestMd5Server | None = None
@@ -25,7 +25,7 @@ class Connection:
         self.is_closing = False
         self.is_stalled = False
         """Whether frames wait for a later turn. Until then, nothing is read from the connection."""
-        self.unsent: Callable[[], int] = int
+        self.unsent_bytes: Callable[[], int] = int
         """Returns the number of bytes that the transport has not sent yet."""
         self.received = 0
         self.sent = 0
@@ -38,7 +38,7 @@ class Connection:
 
     def send(self, payload: bytes) -> None:
         """Queue a reply or a notification."""
-        self._outbox += framed(payload)
+        self._outbox += encode_frame(payload)
         self.sent += 1
 
     def send_text(self, text: str) -> None:
@@ -47,7 +47,7 @@ class Connection:
 
     def waiting_bytes(self) -> int:
         """The number of bytes that are queued here or unsent in the transport."""
-        return len(self._outbox) + self.unsent()
+        return len(self._outbox) + self.unsent_bytes()
 
     def take(self) -> bytes:
         """Remove and return the queued bytes."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import ssl
 
 _BACKLOG: Final = 256
-_FAREWELL_S: Final = 5.0
+_CLOSE_LIMIT_S: Final = 5.0
 _HANDSHAKE_LIMIT_S: Final = 10.0
 
 logger = logging.getLogger("kafkapy.zookeeper")
@@ -55,23 +55,23 @@ class ZooKeeperServer:
         self._loop = loop
         self._on_failure = on_failure
         self._peers: dict[Connection, Peer] = {}
-        self._turn_is_due = False
-        self._ticking = loop.call_later(tick_s, self._tick)
+        self._turn_is_scheduled = False
+        self._tick_timer = loop.call_later(tick_s, self._tick)
 
-    def accepts(
+    def add_client(
         self, protocol: ClientProtocol, address: str, port: int, subject: str | None
     ) -> Connection | None:
         """Add a client's connection. Returns None if its address has too many. `subject` is the
         name in its certificate.
         """
-        connection = self.service.connected(address, port, subject)
+        connection = self.service.add_connection(address, port, subject)
         if connection is not None:
             self._peers[connection] = protocol
         return connection
 
     def connect_locally(self, peer: Peer) -> Connection:
         """Add a connection within this process."""
-        connection = self.service.connected_locally()
+        connection = self.service.add_local_connection()
         self._peers[connection] = peer
         return connection
 
@@ -87,27 +87,27 @@ class ZooKeeperServer:
             ssl_handshake_timeout=None if tls is None else _HANDSHAKE_LIMIT_S,
         )
 
-    def forget(self, connection: Connection) -> None:
+    def remove_connection(self, connection: Connection) -> None:
         """Remove a connection. A second call does nothing."""
         self._peers.pop(connection, None)
-        self.service.disconnected(connection)
+        self.service.remove_connection(connection)
 
-    def call_turn(self) -> None:
+    def schedule_turn(self) -> None:
         """Schedule a commit at the end of this turn of the loop."""
-        if not self._turn_is_due:
-            self._turn_is_due = True
+        if not self._turn_is_scheduled:
+            self._turn_is_scheduled = True
             self._loop.call_soon(self.turn)
 
     def stop(self) -> None:
         """Close all connections. Their sessions stay in the journal."""
-        self._ticking.cancel()
+        self._tick_timer.cancel()
         self.turn()
         for peer in list(self._peers.values()):
             peer.end()
 
     def turn(self) -> None:
         """Make the changes of this turn durable, then answer."""
-        self._turn_is_due = False
+        self._turn_is_scheduled = False
         if self.has_failed:
             return
         try:
@@ -130,9 +130,9 @@ class ZooKeeperServer:
         self._on_failure(fault)
 
     def _tick(self) -> None:
-        self._ticking = self._loop.call_later(self._tick_s, self._tick)
+        self._tick_timer = self._loop.call_later(self._tick_s, self._tick)
         self.service.tick()
-        self.call_turn()
+        self.schedule_turn()
 
 
 class ClientProtocol(asyncio.Protocol):
@@ -152,30 +152,30 @@ class ClientProtocol(asyncio.Protocol):
         tls = transport.get_extra_info("ssl_object")
         certificate = None if tls is None else tls.getpeercert(binary_form=True)
         subject = subject_of(certificate) if certificate else None
-        self._connection = self._server.accepts(self, peer[0], peer[1], subject)
+        self._connection = self._server.add_client(self, peer[0], peer[1], subject)
         if self._connection is None:
             self._transport.abort()
         else:
-            self._connection.unsent = self._unsent
+            self._connection.unsent_bytes = self._unsent_bytes
 
     def data_received(self, data: bytes) -> None:
         if self._connection is not None:
-            self._server.service.received(self._connection, data)
-            self._server.call_turn()
+            self._server.service.handle_data(self._connection, data)
+            self._server.schedule_turn()
 
     def pause_writing(self) -> None:
         self._may_write = False
-        self._read_or_not()
+        self._update_reading()
 
     def resume_writing(self) -> None:
         self._may_write = True
-        self._read_or_not()
+        self._update_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._connection is not None:
-            self._server.forget(self._connection)
+            self._server.remove_connection(self._connection)
             self._connection = None
-            self._server.call_turn()
+            self._server.schedule_turn()
 
     def flush(self) -> None:
         """Send the queued bytes; then close, or schedule the frames that wait for a turn."""
@@ -187,22 +187,22 @@ class ClientProtocol(asyncio.Protocol):
         if connection.is_closing:
             self.end()
         else:
-            self._read_or_not()
+            self._update_reading()
 
     def end(self) -> None:
-        """Close after everything is sent, at the latest after `_FAREWELL_S`."""
+        """Close after everything is sent, at the latest after `_CLOSE_LIMIT_S`."""
         transport = self._transport
         if transport is not None:
             transport.close()
-            self._loop.call_later(_FAREWELL_S, transport.abort)
+            self._loop.call_later(_CLOSE_LIMIT_S, transport.abort)
 
-    def _unsent(self) -> int:
+    def _unsent_bytes(self) -> int:
         transport = self._transport
         if transport is None or transport.is_closing():
             return 0
         return transport.get_write_buffer_size()
 
-    def _read_or_not(self) -> None:
+    def _update_reading(self) -> None:
         connection, transport = self._connection, self._transport
         if connection is None or transport is None or transport.is_closing():
             return
@@ -211,14 +211,14 @@ class ClientProtocol(asyncio.Protocol):
         else:
             transport.pause_reading()
         if self._may_write and connection.is_stalled:
-            self._loop.call_soon(self._go_on)
+            self._loop.call_soon(self._handle_buffered)
 
-    def _go_on(self) -> None:
+    def _handle_buffered(self) -> None:
         connection = self._connection
         if connection is None or not connection.is_stalled:
             return
-        self._server.service.go_on(connection)
-        self._server.call_turn()
+        self._server.service.handle_buffered(connection)
+        self._server.schedule_turn()
         if not connection.is_stalled:
             # Without another frame there are no replies, and so no `flush` to resume reading.
-            self._read_or_not()
+            self._update_reading()

@@ -13,7 +13,18 @@ from kafkapy.zk.service.settings import WORDS, ServiceSettings
 from kafkapy.zk.service.watches import Watches
 
 VERSION: Final = "3.9.5-kafkapy"
-_OTHERS: Final = ("crst", "dirs", "dump", "gtmk", "hash", "lsnp", "srst", "stmk", "wchc", "wchp")
+_UNSUPPORTED_WORDS: Final = (
+    "crst",
+    "dirs",
+    "dump",
+    "gtmk",
+    "hash",
+    "lsnp",
+    "srst",
+    "stmk",
+    "wchc",
+    "wchp",
+)
 
 
 @dataclass(slots=True)
@@ -27,7 +38,7 @@ class Traffic:
     max_ms: int = 0
     total_ms: int = 0
 
-    def answer(self, count: int, waited_ms: int) -> None:
+    def count_replies(self, count: int, waited_ms: int) -> None:
         """Count requests whose replies go out together."""
         self.min_ms = min(self.min_ms, waited_ms) if self.answered else waited_ms
         self.max_ms = max(self.max_ms, waited_ms)
@@ -63,7 +74,7 @@ class FourLetterWords:
 
     def is_word(self, head: bytes) -> bool:
         """Whether the first four bytes of a connection are a word, and not a frame's length."""
-        return head.decode("latin-1") in (*WORDS, *_OTHERS)
+        return head.decode("latin-1") in (*WORDS, *_UNSUPPORTED_WORDS)
 
     def answer(self, head: bytes) -> str:
         """The answer to a word."""
@@ -103,13 +114,13 @@ class FourLetterWords:
     def _clients(self, details: bool = False) -> str:
         lines = []
         # Converts monotonic time to wall-clock time.
-        ahead_ms = self._clock.time_ms() - self._clock.monotonic_ms()
+        wall_offset_ms = self._clock.time_ms() - self._clock.monotonic_ms()
         for each in self._connections:
             facts = f"queued=0,recved={each.received},sent={each.sent}"
             if details and each.session is not None:
                 facts += (
                     f",sid={each.session.session_id:#x},lop={each.last_op}"
-                    f",est={ahead_ms + each.opened_ms},to={each.session.timeout_ms}"
+                    f",est={wall_offset_ms + each.opened_ms},to={each.session.timeout_ms}"
                 )
                 if each.last_xid >= 0:  # those of pings and logins are negative
                     facts += f",lcxid={each.last_xid:#x}"

@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafkapy.zk.service.connection import Connection
-from kafkapy.zk.service.zookeeper_service import UNSENT_MAX, ZooKeeperService
-from kafkapy.zk.watch_table import WatchOn, WatchTable
+from kafkapy.zk.service.zookeeper_service import UNSENT_MAX_BYTES, ZooKeeperService
+from kafkapy.zk.watch_table import WatchTable, WatchTarget
 from kafkapy.zk.wire.codes import NOTIFICATION_XID, CreateFlag, ErrorCode, OpCode
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 from kafkapy.zk.wire.jute import Reader
 from kafkapy.zk.wire.records import Acl, Stat
 from kafkapy.zk.wire.replies import EVENT, HEADER, NumberReply, Reply, decode_reply
@@ -50,21 +50,21 @@ from kafkapy.zk.zookeeper import (
     StoreUnavailable,
     Watch,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     Znode,
     ZnodeStat,
     ZooKeeperError,
 )
 
 _OPEN: Final = (Acl(31, "world", "anyone"),)
-_REPLY_MAX: Final = (1 << 31) - 1
+_REPLY_MAX_BYTES: Final = (1 << 31) - 1
 _XID: Final = 1
 _FLAGS: Final = {
     CreateMode.PERSISTENT: CreateFlag.PERSISTENT,
     CreateMode.EPHEMERAL: CreateFlag.EPHEMERAL,
     CreateMode.PERSISTENT_SEQUENTIAL: CreateFlag.PERSISTENT_SEQUENTIAL,
 }
-_KINDS: Final = dict(enumerate(WatchKind, 1))
+_KINDS: Final = dict(enumerate(WatchEventType, 1))
 _ERRORS: Final[dict[int, type[ZooKeeperError]]] = {
     ErrorCode.NONODE: NoNode,
     ErrorCode.NOCHILDRENFOREPHEMERALS: NoNode,
@@ -85,7 +85,7 @@ class Server(Protocol):
 
     def turn(self) -> None: ...
 
-    def forget(self, connection: Connection) -> None: ...
+    def remove_connection(self, connection: Connection) -> None: ...
 
 
 class _Call(NamedTuple):
@@ -95,7 +95,7 @@ class _Call(NamedTuple):
     path: str
     body: WireRequest
     watch: Watch | None = None
-    on: WatchOn = WatchOn.DATA
+    target: WatchTarget = WatchTarget.DATA
 
 
 class LocalZooKeeper:
@@ -104,8 +104,8 @@ class LocalZooKeeper:
     def __init__(self, server: Server) -> None:
         self.on_session_expired: Callable[[], None] | None = None
         self._server = server
-        self._cutter = FrameCutter(_REPLY_MAX)
-        self._waiting: deque[_Call] = deque()
+        self._decoder = FrameDecoder(_REPLY_MAX_BYTES)
+        self._unanswered: deque[_Call] = deque()
         self._replies: list[tuple[int, Reply | None]] = []
         self._watches = WatchTable()
         self._connection = server.connect_locally(self)
@@ -120,8 +120,8 @@ class LocalZooKeeper:
     def flush(self) -> None:
         """Handle the queued replies and notifications; then call the watches that fired."""
         fired: list[tuple[Watch, WatchEvent]] = []
-        self._cutter.feed(self._connection.take())
-        while (frame := self._cutter.next_frame()) is not None:
+        self._decoder.feed(self._connection.take())
+        while (frame := self._decoder.next_frame()) is not None:
             reader = Reader(frame)
             header = HEADER.read(reader)
             if header.xid == NOTIFICATION_XID:
@@ -129,7 +129,7 @@ class LocalZooKeeper:
                 event = WatchEvent(_KINDS[kind], path)
                 fired += [(watch, event) for watch in self._watches.fire(event)]
             else:
-                self._take_reply(frame)
+                self._handle_reply(frame)
         for watch, event in fired:
             watch(event)
 
@@ -141,8 +141,8 @@ class LocalZooKeeper:
         if self._connection.is_closing:
             return
         with suppress(StoreUnavailable):
-            self._ask([_Call(OpCode.CLOSE_SESSION, "/", EmptyRequest())])
-        self._server.forget(self._connection)
+            self._execute([_Call(OpCode.CLOSE_SESSION, "/", EmptyRequest())])
+        self._server.remove_connection(self._connection)
 
     async def get(self, path: str, watch: Watch | None = None) -> Znode:
         """A node's data and stat."""
@@ -160,13 +160,13 @@ class LocalZooKeeper:
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """The sorted names of a node's children."""
         watched = WatchedRequest(path, watch is not None)
-        reply = self._answer(_Call(OpCode.GET_CHILDREN, path, watched, watch, WatchOn.CHILDREN))
+        reply = self._answer(_Call(OpCode.GET_CHILDREN, path, watched, watch, WatchTarget.CHILDREN))
         return sorted(reply.names)
 
     async def create(self, path: str, data: bytes, mode: CreateMode = CreateMode.PERSISTENT) -> str:
         """Create a node. Returns its path."""
-        made: str = self._answer(_write(Create(path, data, mode))).path
-        return made
+        created_path: str = self._answer(_write(Create(path, data, mode))).path
+        return created_path
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> ZnodeStat:
         """Replace a node's data."""
@@ -191,51 +191,53 @@ class LocalZooKeeper:
         ]
         return [
             _response(request, code, reply)
-            for request, (code, reply) in zip(requests, self._ask(calls), strict=True)
+            for request, (code, reply) in zip(requests, self._execute(calls), strict=True)
         ]
 
     def _answer(self, call: _Call) -> Any:
-        [(code, reply)] = self._ask([call])
+        [(code, reply)] = self._execute([call])
         if code:
             raise _error(code, call.path)
         return reply
 
-    def _ask(self, calls: Sequence[_Call]) -> list[tuple[int, Reply | None]]:
+    def _execute(self, calls: Sequence[_Call]) -> list[tuple[int, Reply | None]]:
         """The error codes and replies of requests, in their order.
 
         Raises:
             SessionExpired: the session was closed.
             StoreUnavailable: the journal cannot be written.
         """
-        self._check(calls)
+        self._check_usable(calls)
         service, connection = self._server.service, self._connection
         # Replies come in the order of the requests, so all requests have the same xid.
-        frames = [framed(encode_request(_XID, call.op, call.body)) for call in calls]
+        frames = [encode_frame(encode_request(_XID, call.op, call.body)) for call in calls]
         # After the encoding: a request that cannot be encoded gets no reply.
-        self._waiting.extend(calls)
+        self._unanswered.extend(calls)
         self._replies = []
-        service.received(connection, b"".join(frames))
-        while self._waiting:
-            while connection.is_stalled and connection.waiting_bytes() <= UNSENT_MAX:
-                service.go_on(connection)
+        service.handle_data(connection, b"".join(frames))
+        while self._unanswered:
+            while connection.is_stalled and connection.waiting_bytes() <= UNSENT_MAX_BYTES:
+                service.handle_buffered(connection)
             self._server.turn()
-            if self._waiting:
-                self._check(calls)
+            if self._unanswered:
+                self._check_usable(calls)
         return self._replies
 
-    def _check(self, calls: Sequence[_Call]) -> None:
+    def _check_usable(self, calls: Sequence[_Call]) -> None:
         path = calls[0].path if calls else "/"
         if self._server.has_failed:
             raise StoreUnavailable(path, "the embedded store cannot be written")
         if self._connection.is_closing:
             raise SessionExpired(path)
 
-    def _take_reply(self, frame: bytes) -> None:
-        call = self._waiting.popleft()
+    def _handle_reply(self, frame: bytes) -> None:
+        call = self._unanswered.popleft()
         header, reply = decode_reply(call.op, frame)
         is_absent = header.error == ErrorCode.NONODE and call.op == OpCode.EXISTS
         if call.watch is not None and (is_absent or not header.error):
-            self._watches.add(WatchOn.ABSENCE if is_absent else call.on, call.path, call.watch)
+            self._watches.add(
+                WatchTarget.ABSENCE if is_absent else call.target, call.path, call.watch
+            )
         self._replies.append((header.error, reply))
 
 

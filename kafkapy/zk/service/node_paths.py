@@ -16,7 +16,7 @@ SYSTEM: Final = ("/zookeeper", QUOTA, CONFIG)
 # As `PathUtils.validatePath`: control characters, surrogates and private use, specials, and
 # characters that Java encodes as two surrogates.
 _FORBIDDEN: Final = re.compile("[\0-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]")
-_NO_NAMES: Final = frozenset(("", ".", ".."))
+_INVALID_NAMES: Final = frozenset(("", ".", ".."))
 
 
 def check_path(path: str) -> None:
@@ -30,7 +30,7 @@ def check_path(path: str) -> None:
     if (
         not path.startswith("/")
         or _FORBIDDEN.search(path) is not None
-        or not _NO_NAMES.isdisjoint(path[1:].split("/"))
+        or not _INVALID_NAMES.isdisjoint(path[1:].split("/"))
     ):
         raise Refused(ErrorCode.BADARGUMENTS)
 
@@ -41,7 +41,7 @@ def parent_to_change(path: str) -> str:
     Raises:
         Refused: BADARGUMENTS: the path has no parent, or contains a null character.
     """
-    above, slash, _ = path.rpartition("/")
+    parent, slash, _ = path.rpartition("/")
     if not slash or "\0" in path:
         raise Refused(ErrorCode.BADARGUMENTS)
-    return above or "/"
+    return parent or "/"

@@ -33,7 +33,7 @@ _AUTHENTICATED: Final = ("digest", SASL, X509)
 _PRINCIPAL: Final = re.compile("[^/@]*(/[^/@]*)?@[^/@]*")
 
 
-def allowed(acl: AccessList, wanted: int, identities: Collection[Identity]) -> bool:
+def is_allowed(acl: AccessList, wanted: int, identities: Collection[Identity]) -> bool:
     """Whether an entry grants one of the wanted permissions to one of the identities."""
     for perms, scheme, name in acl:
         if not perms & wanted:
@@ -52,7 +52,7 @@ def check(acl: AccessList, wanted: int, identities: Collection[Identity]) -> Non
     Raises:
         Refused: NOAUTH.
     """
-    if not allowed(acl, wanted, identities):
+    if not is_allowed(acl, wanted, identities):
         raise Refused(ErrorCode.NOAUTH)
 
 
@@ -67,23 +67,23 @@ def stored_acl(
         Refused: INVALIDACL: the ACL is empty, or an entry's name cannot match any client, or its
             scheme is not in `schemes`.
     """
-    kept: list[tuple[int, str, str]] = []
+    entries: list[tuple[int, str, str]] = []
     for perms, scheme, name in dict.fromkeys(acl):
         if scheme == "auth":
-            own = [(perms, *each) for each in identities if each[0] in _AUTHENTICATED]
-            if not own:
+            own_entries = [(perms, *each) for each in identities if each[0] in _AUTHENTICATED]
+            if not own_entries:
                 raise Refused(ErrorCode.INVALIDACL)
-            kept += own
-        elif scheme in schemes and _means_somebody(scheme, name):
-            kept.append((perms, scheme, name))
+            entries += own_entries
+        elif scheme in schemes and _is_valid_identity(scheme, name):
+            entries.append((perms, scheme, name))
         else:
             raise Refused(ErrorCode.INVALIDACL)
-    if not kept:
+    if not entries:
         raise Refused(ErrorCode.INVALIDACL)
-    return tuple(kept)
+    return tuple(entries)
 
 
-def hidden_digests(acl: AccessList) -> tuple[Acl, ...]:
+def acl_without_digests(acl: AccessList) -> tuple[Acl, ...]:
     """The ACL without password digests, for clients that may read but not administer the node."""
     return tuple(
         Acl(perms, scheme, f"{name.partition(':')[0]}:x" if scheme == "digest" else name)
@@ -107,7 +107,7 @@ def user_of(identity: Identity) -> str:
     return name.partition(":")[0] if scheme == "digest" else name
 
 
-def _means_somebody(scheme: str, name: str) -> bool:
+def _is_valid_identity(scheme: str, name: str) -> bool:
     match scheme:
         case "world":
             return name == "anyone"

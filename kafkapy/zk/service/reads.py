@@ -6,7 +6,7 @@ from typing import Final
 
 from kafkapy.zk.embedded.znode_tree import TreeNode, ZnodeTree
 from kafkapy.zk.service.connection import Connection
-from kafkapy.zk.service.permissions import allowed, check, hidden_digests, user_of
+from kafkapy.zk.service.permissions import acl_without_digests, check, is_allowed, user_of
 from kafkapy.zk.service.refusals import Refused
 from kafkapy.zk.service.watches import Watches
 from kafkapy.zk.wire.codes import ErrorCode, OpCode, Permission
@@ -25,7 +25,7 @@ from kafkapy.zk.wire.replies import (
 )
 from kafkapy.zk.wire.requests import MultiRequest, PathRequest, Request, WatchedRequest
 
-MULTI_READ_MAX: Final = 16 << 20
+MULTI_READ_MAX_BYTES: Final = 16 << 20
 """The limit of bytes in the reply to a MultiRead. A small request may read the same large node tens
 of thousands of times."""
 
@@ -114,13 +114,13 @@ class Reads:
         return StatReply(self._stat(body.path))
 
     def _data(self, body: WatchedRequest, client: Connection) -> Reply:
-        node = self._readable(body.path, client)
+        node = self._readable_node(body.path, client)
         if body.watch:
             self._watches.data.add(body.path, client)
         return DataReply(node.data, stat_of(self._tree, body.path, node))
 
     def _children(self, body: WatchedRequest, client: Connection) -> tuple[str, ...]:
-        self._readable(body.path, client)
+        self._readable_node(body.path, client)
         if body.watch:
             self._watches.children.add(body.path, client)
         return tuple(self._tree.child_names(body.path))
@@ -129,8 +129,8 @@ class Reads:
         node = node_at(self._tree, path)
         check(node.acl, Permission.READ | Permission.ADMIN, client.identities)
         entries = tuple(Acl(*each) for each in node.acl)
-        if not allowed(node.acl, Permission.ADMIN, client.identities):
-            entries = hidden_digests(node.acl)
+        if not is_allowed(node.acl, Permission.ADMIN, client.identities):
+            entries = acl_without_digests(node.acl)
         return AclReply(entries, stat_of(self._tree, path, node))
 
     def _ephemerals(self, prefix: str, client: Connection) -> Reply:
@@ -139,11 +139,11 @@ class Reads:
         return NamesReply(tuple(each for each in paths if each.startswith(prefix.strip())))
 
     def _descendants(self, path: str, client: Connection) -> Reply:
-        self._readable(path, client)
+        self._readable_node(path, client)
         if path == "/":
             return NumberReply(len(self._tree.nodes) - 1)
-        below = f"{path}/"
-        return NumberReply(sum(each.startswith(below) for each in self._tree.nodes))
+        prefix = f"{path}/"
+        return NumberReply(sum(each.startswith(prefix) for each in self._tree.nodes))
 
     def _parts(self, body: MultiRequest, client: Connection) -> Reply:
         results: list[tuple[int, Reply]] = []
@@ -151,7 +151,7 @@ class Reads:
         for op, part in body.ops:
             results.append(self._part(op, part, client))
             size += _size_of(results[-1][1])
-            if size > MULTI_READ_MAX and len(body.ops) > 1:
+            if size > MULTI_READ_MAX_BYTES and len(body.ops) > 1:
                 raise Refused(ErrorCode.MARSHALLINGERROR)
         return MultiReply(tuple(results))
 
@@ -164,7 +164,7 @@ class Reads:
     def _stat(self, path: str) -> Stat:
         return stat_of(self._tree, path, node_at(self._tree, path))
 
-    def _readable(self, path: str, client: Connection) -> TreeNode:
+    def _readable_node(self, path: str, client: Connection) -> TreeNode:
         node = node_at(self._tree, path)
         check(node.acl, Permission.READ, client.identities)
         return node

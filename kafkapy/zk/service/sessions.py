@@ -15,7 +15,7 @@ PASSWORD_BYTES: Final = 16
 # As in ZooKeeper: the top byte is the server's id, then 40 bits of milliseconds, and a 16-bit
 # counter.
 _SERVER_ID: Final = 1 << 56
-_MILLISECONDS: Final = 0xFF_FFFF_FFFF
+_MILLISECONDS_MASK: Final = 0xFF_FFFF_FFFF
 
 
 @dataclass(slots=True, eq=False)
@@ -28,7 +28,7 @@ class Session(Generic[C]):
     deadline_ms: int
     connection: C | None = None
 
-    def is_opened_by(self, password: bytes | None) -> bool:
+    def has_password(self, password: bytes | None) -> bool:
         """Whether this is the session's password."""
         return hmac.compare_digest(self.password, password or b"")
 
@@ -36,29 +36,29 @@ class Session(Generic[C]):
 class SessionTable(Generic[C]):
     """Sessions by id, with the deadlines at which idle ones expire.
 
-    Deadlines are rounded up to ticks, as in ZooKeeper. If `expired` is called late, because the
-    machine, the disk or the process stalled, all deadlines are extended by the delay: sessions of
-    clients that sent pings in time do not expire.
+    Deadlines are rounded up to ticks, as in ZooKeeper. If `expired_sessions` is called late,
+    because the machine, the disk or the process stalled, all deadlines are extended by the delay:
+    sessions of clients that sent pings in time do not expire.
     """
 
     def __init__(self, tick_ms: int, min_timeout_ms: int, max_timeout_ms: int, now_ms: int) -> None:
         self._tick_ms = tick_ms
         self._min_ms = min_timeout_ms
         self._max_ms = max_timeout_ms
-        self._looked_ms = now_ms
+        self._last_check_ms = now_ms
         self._sessions: dict[int, Session[C]] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def restore(self, kept: Iterable[OpenSession], now_ms: int) -> None:
+    def restore(self, saved_sessions: Iterable[OpenSession], now_ms: int) -> None:
         """Restore the sessions of an earlier process. The timeout of each begins at `now_ms`."""
-        for session_id, password, timeout_ms in kept:
+        for session_id, password, timeout_ms in saved_sessions:
             session = Session[C](session_id, password, timeout_ms, 0)
             self._sessions[session_id] = session
             self.touch(session, now_ms)
 
-    def negotiated(self, timeout_ms: int) -> int:
+    def negotiated_timeout_ms(self, timeout_ms: int) -> int:
         """The session timeout granted for a requested one."""
         return min(max(timeout_ms, self._min_ms), self._max_ms)
 
@@ -82,10 +82,10 @@ class SessionTable(Generic[C]):
         end = now_ms + session.timeout_ms
         session.deadline_ms = (end // self._tick_ms + 1) * self._tick_ms
 
-    def expired(self, now_ms: int) -> list[Session[C]]:
+    def expired_sessions(self, now_ms: int) -> list[Session[C]]:
         """The sessions whose deadline has passed. Called once a tick."""
-        late_ms = now_ms - self._looked_ms - self._tick_ms
-        self._looked_ms = now_ms
+        late_ms = now_ms - self._last_check_ms - self._tick_ms
+        self._last_check_ms = now_ms
         if late_ms > 0:
             for session in self._sessions.values():
                 session.deadline_ms += late_ms
@@ -94,5 +94,5 @@ class SessionTable(Generic[C]):
 
 def next_session_id(last: int, wall_ms: int) -> int:
     """An id that no session has ever had, even if the clock was set back."""
-    begin = _SERVER_ID | (wall_ms & _MILLISECONDS) << 16
+    begin = _SERVER_ID | (wall_ms & _MILLISECONDS_MASK) << 16
     return max(begin, last + 1)

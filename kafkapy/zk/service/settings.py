@@ -15,7 +15,7 @@ DATA_FILE: Final = "kafkapy-znodes"
 
 TICK_MS: Final = 3000
 MAX_CONNECTIONS: Final = 60
-_HIGHEST: Final = (1 << 31) - 1
+_INT_MAX: Final = (1 << 31) - 1
 
 WORDS: Final = ("ruok", "srvr", "stat", "mntr", "cons", "wchs", "conf", "isro", "envi")
 """The four-letter words that are served."""
@@ -31,7 +31,7 @@ _PROVIDERS: Final = {
     "org.apache.zookeeper.server.auth.X509AuthenticationProvider": X509,
 }
 
-_USED: Final = frozenset(
+_USED_KEYS: Final = frozenset(
     (
         *(_WHITELIST, f"zookeeper.{_WHITELIST}"),
         *("clientPort", "clientPortAddress", "dataDir", "tickTime", "maxClientCnxns"),
@@ -45,7 +45,7 @@ _NO_USERS: Final = (
 )
 # Without these settings, the server would admit clients that the file excludes, or serve less than
 # the file configures.
-_REFUSED: Final = {
+_REFUSED_PREFIXES: Final = {
     "server.": "this server is no member of an ensemble",
     "enforce.auth": f"this server has {REQUIRE_SASL}",
     "requireClientAuthScheme": f"Apache's server ignores it, and has {REQUIRE_SASL}",
@@ -86,10 +86,10 @@ def settings_from(
     """
     schemes = {SASL: bool(users), X509: has_client_certificates}
     for key in properties:
-        for prefix, why in _REFUSED.items():
+        for prefix, reason in _REFUSED_PREFIXES.items():
             if key.startswith(prefix):
                 raise ConfigError(
-                    f"{key} has no effect here, for {why}: start Apache ZooKeeper with"
+                    f"{key} has no effect here, for {reason}: start Apache ZooKeeper with"
                     " --implementation apache"
                 )
     _check_providers(properties, schemes)
@@ -118,21 +118,21 @@ def settings_from(
     )
 
 
-def without_effect(properties: Mapping[str, str], used: Collection[str] = ()) -> list[str]:
-    """The keys that this server ignores; `used` are the keys that its process reads."""
-    ignored = properties.keys() - _USED - set(used)
+def ignored_keys(properties: Mapping[str, str], used_keys: Collection[str] = ()) -> list[str]:
+    """The keys that this server ignores; `used_keys` are the keys that its process reads."""
+    ignored = properties.keys() - _USED_KEYS - set(used_keys)
     return sorted(key for key in ignored if not key.startswith(_PROVIDER))
 
 
 def _check_providers(properties: Mapping[str, str], schemes: Mapping[str, bool]) -> None:
     """Refuse providers of schemes that are not served."""
-    why = {SASL: _NO_USERS, X509: "needs secureClientPort, and ssl.clientAuth=want or need"}
+    reasons = {SASL: _NO_USERS, X509: "needs secureClientPort, and ssl.clientAuth=want or need"}
     for key, name in properties.items():
         if key.startswith(_PROVIDER):
             scheme = _PROVIDERS.get(name.strip())
             if scheme is None or not schemes[scheme]:
                 raise ConfigError(
-                    f"{key}={name} {why[scheme] if scheme else 'cannot be loaded here'}"
+                    f"{key}={name} {reasons[scheme] if scheme else 'cannot be loaded here'}"
                 )
 
 
@@ -143,15 +143,15 @@ def _words(properties: Mapping[str, str]) -> frozenset[str]:
     return frozenset(WORDS) if "*" in named else frozenset(WORDS) & named
 
 
-def _number(properties: Mapping[str, str], key: str, default: int, lowest: int) -> int:
+def _number(properties: Mapping[str, str], key: str, default: int, minimum: int) -> int:
     text = properties.get(key, str(default)).strip()
     try:
         value = int(text)
     except ValueError:
-        value = _HIGHEST + 1
-    if not lowest <= value <= _HIGHEST:
+        value = _INT_MAX + 1
+    if not minimum <= value <= _INT_MAX:
         raise ConfigError(
             f"Invalid value {text} for configuration {key}: it must be a number of at least"
-            f" {lowest}"
+            f" {minimum}"
         )
     return value

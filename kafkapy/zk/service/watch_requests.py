@@ -47,12 +47,13 @@ class WatchRequests:
             raise Refused(ErrorCode.NOWATCHER)
         return EmptyReply()
 
-    def set_again(self, body: SetWatchesRequest, client: Connection) -> list[WatcherEvent]:
+    def set_watches(self, body: SetWatchesRequest, client: Connection) -> list[WatcherEvent]:
         """Set the watches of a reconnected client again. Returns an event for each watch whose node
         changed meanwhile.
         """
         events = [
-            WatcherEvent(kind, SYNC_CONNECTED, path) for kind, path in self._missed(body, client)
+            WatcherEvent(kind, SYNC_CONNECTED, path)
+            for kind, path in self._missed_events(body, client)
         ]
         for path in body.persistent:
             self._watches.add_persistent(path, client, recursive=False)
@@ -60,7 +61,7 @@ class WatchRequests:
             self._watches.add_persistent(path, client, recursive=True)
         return events
 
-    def _missed(
+    def _missed_events(
         self, body: SetWatchesRequest, client: Connection
     ) -> Iterator[tuple[EventType, str]]:
         nodes, since = self._tree.nodes, body.relative_zxid

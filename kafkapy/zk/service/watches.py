@@ -28,7 +28,7 @@ class Mode(IntFlag):
     ANY = 7
 
 
-class WatchTable(Generic[W]):
+class WatchManager(Generic[W]):
     """Watches of one kind by path, and the paths of each watcher."""
 
     def __init__(self) -> None:
@@ -42,10 +42,10 @@ class WatchTable(Generic[W]):
 
     def add(self, path: str, watcher: W, mode: Mode = Mode.STANDARD) -> None:
         """Add a watch on a path. The watcher's watches of other modes on it stay."""
-        here = self._by_path.setdefault(path, {})
-        before = here.get(watcher, 0)
+        watchers = self._by_path.setdefault(path, {})
+        before = watchers.get(watcher, 0)
         self._recursive += bool(mode & ~before & Mode.RECURSIVE)
-        here[watcher] = before | mode
+        watchers[watcher] = before | mode
         self._paths.setdefault(watcher, set()).add(path)
 
     def has(self, path: str, watcher: W, modes: Mode) -> bool:
@@ -56,12 +56,12 @@ class WatchTable(Generic[W]):
         """Remove a watcher's watches of these modes on a path. Returns whether it had one."""
         if not self.has(path, watcher, modes):
             return False
-        here = self._by_path[path]
-        self._recursive -= bool(here[watcher] & modes & Mode.RECURSIVE)
-        here[watcher] &= ~modes
-        if not here[watcher]:
-            del here[watcher]
-            if not here:
+        watchers = self._by_path[path]
+        self._recursive -= bool(watchers[watcher] & modes & Mode.RECURSIVE)
+        watchers[watcher] &= ~modes
+        if not watchers[watcher]:
+            del watchers[watcher]
+            if not watchers:
                 del self._by_path[path]
             paths = self._paths[watcher]
             paths.discard(path)
@@ -76,24 +76,24 @@ class WatchTable(Generic[W]):
 
     def trigger(self, path: str) -> dict[W, None]:
         """The watchers to notify of a change of a path. Removes their one-shot watches on it."""
-        heard = dict.fromkeys(self._by_path.get(path, ()))
-        for watcher in heard:
+        notified = dict.fromkeys(self._by_path.get(path, ()))
+        for watcher in notified:
             self.remove(path, watcher, Mode.STANDARD)
-        above = path
-        while self._recursive and above != "/":
-            above = parent_of(above)
-            for watcher, modes in self._by_path.get(above, {}).items():
+        ancestor = path
+        while self._recursive and ancestor != "/":
+            ancestor = parent_of(ancestor)
+            for watcher, modes in self._by_path.get(ancestor, {}).items():
                 if modes & Mode.RECURSIVE:
-                    heard[watcher] = None
-        return heard
+                    notified[watcher] = None
+        return notified
 
 
 class Watches(Generic[W]):
     """All watches of a server."""
 
     def __init__(self) -> None:
-        self.data: WatchTable[W] = WatchTable()
-        self.children: WatchTable[W] = WatchTable()
+        self.data: WatchManager[W] = WatchManager()
+        self.children: WatchManager[W] = WatchManager()
 
     def add_persistent(self, path: str, watcher: W, recursive: bool) -> None:
         """Add a watch that stays until it is removed."""
@@ -110,21 +110,26 @@ class Watches(Generic[W]):
         """The watchers to notify of an event, each once."""
         if kind is EventType.NODE_CHILDREN_CHANGED:
             return self.children.trigger(path)
-        heard = self.data.trigger(path)
+        notified = self.data.trigger(path)
         if kind is EventType.NODE_DELETED:
-            heard |= self.children.trigger(path)
-        return heard
+            notified |= self.children.trigger(path)
+        return notified
 
     def has(self, path: str, watcher: W, kind: WatcherType) -> bool:
         """Whether a watcher has a watch of this type on a path."""
-        return any(table.has(path, watcher, modes) for table, modes in self._meant(kind))
+        return any(
+            manager.has(path, watcher, modes) for manager, modes in self._managers_and_modes(kind)
+        )
 
     def remove(self, path: str, watcher: W, kind: WatcherType) -> bool:
         """Remove a watcher's watches of this type on a path. Returns whether it had one."""
-        removed = [table.remove(path, watcher, modes) for table, modes in self._meant(kind)]
+        removed = [
+            manager.remove(path, watcher, modes)
+            for manager, modes in self._managers_and_modes(kind)
+        ]
         return any(removed)
 
-    def _meant(self, kind: WatcherType) -> Iterator[tuple[WatchTable[W], Mode]]:
+    def _managers_and_modes(self, kind: WatcherType) -> Iterator[tuple[WatchManager[W], Mode]]:
         if kind is WatcherType.DATA:
             yield self.data, Mode.STANDARD
         elif kind is WatcherType.CHILDREN:

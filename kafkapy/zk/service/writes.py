@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafkapy.zk.embedded.znode_tree import (
     AccessList,
-    Applied,
+    AppliedTransaction,
     CreateZnode,
     SetAcl,
     Transaction,
@@ -45,7 +45,7 @@ from kafkapy.zk.wire.requests import (
 )
 from kafkapy.zk.zookeeper import Delete
 
-_CREATES = {
+_CREATE_MODES = {
     CreateFlag.PERSISTENT: (False, False),
     CreateFlag.EPHEMERAL: (True, False),
     CreateFlag.PERSISTENT_SEQUENTIAL: (False, True),
@@ -62,7 +62,7 @@ class Change(NamedTuple):
     acl: AccessList
 
 
-class Writing:
+class WriteTransaction:
     """One transaction in progress: its operations so far, with the state to undo them."""
 
     def __init__(
@@ -78,9 +78,9 @@ class Writing:
         self._identities = identities
         self._schemes = schemes
         self._ops: list[TreeOp] = []
-        self._applied = Applied([], [], {})
+        self._applied = AppliedTransaction([], [], {})
         self.changes: list[Change] = []
-        self.transaction = Transaction(tree.zxid + 1, time_ms, session_id, self._ops)
+        self.journal_entry = Transaction(tree.zxid + 1, time_ms, session_id, self._ops)
 
     def write(self, op: int, body: Request) -> Reply:
         """Apply one operation, alone or as part of a multi.
@@ -112,14 +112,14 @@ class Writing:
             try:
                 results.append((op, self.write(op, part)))
             except Refused as refused:
-                self.take_back()
-                left = len(body.ops) - len(results) - 1
+                self.undo()
+                remaining = len(body.ops) - len(results) - 1
                 codes = [ErrorCode.OK] * len(results) + [refused.code]
-                codes += [ErrorCode.RUNTIMEINCONSISTENCY] * left
+                codes += [ErrorCode.RUNTIMEINCONSISTENCY] * remaining
                 return MultiReply(tuple((OpCode.ERROR, NumberReply(code)) for code in codes))
         return MultiReply(tuple(results))
 
-    def take_back(self) -> None:
+    def undo(self) -> None:
         """Undo everything."""
         self._tree.undo(self._applied)
         self._ops.clear()
@@ -129,7 +129,7 @@ class Writing:
         """Delete a node without checks, for example an ephemeral of a session that ends."""
         node = self._tree.nodes[path]
         self._apply(Delete(path))
-        self._note_child(EventType.NODE_DELETED, path, node)
+        self._record_child_change(EventType.NODE_DELETED, path, node)
 
     def apply_session(self, op: TreeOp) -> None:
         """Open or close a session."""
@@ -141,12 +141,12 @@ class Writing:
         except ValueError:
             raise Refused(ErrorCode.BADARGUMENTS) from None
         # As ZooKeeper 3.4, which has neither containers nor nodes with a time to live.
-        if op == OpCode.CREATE_CONTAINER or flag not in _CREATES:
+        if op == OpCode.CREATE_CONTAINER or flag not in _CREATE_MODES:
             raise Refused(ErrorCode.UNIMPLEMENTED)
-        ephemeral, sequential = _CREATES[flag]
-        above = parent_to_change(body.path)
+        ephemeral, sequential = _CREATE_MODES[flag]
+        parent_path = parent_to_change(body.path)
         acl = stored_acl(body.acl, self._identities, self._schemes)
-        parent = node_at(self._tree, above)
+        parent = node_at(self._tree, parent_path)
         check(parent.acl, Permission.CREATE, self._identities)
         path = body.path + (f"{parent.children_created:010d}" if sequential else "")
         check_path(path)
@@ -156,16 +156,16 @@ class Writing:
             raise Refused(ErrorCode.NOCHILDRENFOREPHEMERALS)
         self._apply(CreateZnode(path, body.data, acl, ephemeral))
         node = self._tree.nodes[path]
-        self._note_child(EventType.NODE_CREATED, path, node)
+        self._record_child_change(EventType.NODE_CREATED, path, node)
         if op == OpCode.CREATE:
             return PathReply(path)
         return CreatedReply(path, stat_of(self._tree, path, node))
 
     def _delete(self, body: VersionRequest) -> Reply:
-        above = parent_to_change(body.path)
+        parent_path = parent_to_change(body.path)
         if body.path == "/" or body.path in SYSTEM:
             raise Refused(ErrorCode.BADARGUMENTS)
-        check(node_at(self._tree, above).acl, Permission.DELETE, self._identities)
+        check(node_at(self._tree, parent_path).acl, Permission.DELETE, self._identities)
         node = node_at(self._tree, body.path)
         _check_version(node.stat.version, body.version)
         if self._tree.child_count(body.path):
@@ -198,17 +198,17 @@ class Writing:
         _check_version(node.stat.version, body.version)
         return EmptyReply()
 
-    def _note_child(self, kind: EventType, path: str, node: TreeNode) -> None:
-        above = parent_of(path)
-        acl = self._tree.nodes[above].acl
+    def _record_child_change(self, kind: EventType, path: str, node: TreeNode) -> None:
+        parent_path = parent_of(path)
+        acl = self._tree.nodes[parent_path].acl
         self.changes.append(Change(kind, path, node.acl))
-        self.changes.append(Change(EventType.NODE_CHILDREN_CHANGED, above, acl))
+        self.changes.append(Change(EventType.NODE_CHILDREN_CHANGED, parent_path, acl))
 
     def _stat(self, path: str) -> Reply:
         return StatReply(stat_of(self._tree, path, self._tree.nodes[path]))
 
     def _apply(self, op: TreeOp) -> None:
-        self._tree.apply_op(op, self.transaction, self._applied)
+        self._tree.apply_op(op, self.journal_entry, self._applied)
         self._ops.append(op)
 
 

@@ -25,14 +25,14 @@ from kafkapy.zk.embedded.znode_tree import (
 from kafkapy.zk.service.connection import Connection
 from kafkapy.zk.service.four_letter_words import FourLetterWords, Traffic
 from kafkapy.zk.service.node_paths import CONFIG, SYSTEM
-from kafkapy.zk.service.permissions import READ_ONLY, SASL, SUPER, X509, allowed, identity_of
+from kafkapy.zk.service.permissions import READ_ONLY, SASL, SUPER, X509, identity_of, is_allowed
 from kafkapy.zk.service.reads import Reads
 from kafkapy.zk.service.refusals import Refused
 from kafkapy.zk.service.sessions import PASSWORD_BYTES, Session, SessionTable, next_session_id
 from kafkapy.zk.service.settings import ServiceSettings
 from kafkapy.zk.service.watch_requests import WatchRequests
 from kafkapy.zk.service.watches import Watches
-from kafkapy.zk.service.writes import Change, Writing
+from kafkapy.zk.service.writes import Change, WriteTransaction
 from kafkapy.zk.wire.codes import (
     NO_ZXID,
     PING_XID,
@@ -68,16 +68,16 @@ from kafkapy.zk.zookeeper import ZnodeStat
 FRAMES_A_TURN: Final = 100
 """The number of requests of one connection that are handled before those of others."""
 
-UNSENT_MAX: Final = 1 << 20
+UNSENT_MAX_BYTES: Final = 1 << 20
 """The requests of a connection wait while more bytes than this of its replies are unsent."""
 
-UNREAD_MAX: Final = 16 << 20
+UNREAD_MAX_BYTES: Final = 16 << 20
 """A connection that receives notifications is closed if it leaves more bytes than this unread."""
 
 CONNECT_LIMIT_MS: Final = 10_000
 """The time in which a connection must open a session."""
 
-LOCAL_FRAME_MAX: Final = (1 << 31) - 1
+LOCAL_FRAME_MAX_BYTES: Final = (1 << 31) - 1
 """The largest request within a process."""
 
 NONCE_BYTES: Final = 16
@@ -93,7 +93,7 @@ _WRITES: Final = frozenset(
 logger = logging.getLogger("kafkapy.zk.service")
 
 
-def first_tree() -> ZnodeTree:
+def initial_tree() -> ZnodeTree:
     """The tree of a new server, with its system nodes."""
     tree = ZnodeTree()
     for path in SYSTEM:
@@ -127,7 +127,7 @@ class ZooKeeperService:
         self._random = random
         self._journal = journal
         self._settings = settings
-        self.tree = journal.recover(clock.time_ms(), first_tree())
+        self.tree = journal.recover(clock.time_ms(), initial_tree())
         self.traffic = Traffic()
         self._watches: Watches[Connection] = Watches()
         self._connections: dict[Connection, None] = {}
@@ -142,13 +142,15 @@ class ZooKeeperService:
         )
         self._sessions.restore(self.tree.sessions.values(), now_ms)
         self._reads = Reads(self.tree, self._watches)
-        self._watching = WatchRequests(self.tree, self._watches)
+        self._watch_requests = WatchRequests(self.tree, self._watches)
         self._words = FourLetterWords(
             *(self.tree, self._watches, self._connections.keys(), self.traffic),
             *(settings, properties, clock),
         )
 
-    def connected(self, address: str, port: int, subject: str | None = None) -> Connection | None:
+    def add_connection(
+        self, address: str, port: int, subject: str | None = None
+    ) -> Connection | None:
         """Add a connection. Returns None if its address has too many. `subject` is the name in the
         client's certificate, if it sent one."""
         limit = self._settings.max_connections
@@ -162,13 +164,13 @@ class ZooKeeperService:
         self._connections[connection] = None
         return connection
 
-    def connected_locally(self) -> Connection:
+    def add_local_connection(self) -> Connection:
         """Add a connection within this process, with all permissions.
 
         Its session is not written to the journal and ends with the process. A recovery deletes its
         ephemerals, because they have no session.
         """
-        connection = Connection("local", 0, LOCAL_FRAME_MAX, self._clock.monotonic_ms())
+        connection = Connection("local", 0, LOCAL_FRAME_MAX_BYTES, self._clock.monotonic_ms())
         session_id = next_session_id(self.tree.last_session_id, self._clock.time_ms())
         self.tree.last_session_id = session_id
         connection.session = Session(session_id, b"", 0, 0, connection)
@@ -176,31 +178,31 @@ class ZooKeeperService:
         self._connections[connection] = None
         return connection
 
-    def received(self, connection: Connection, data: bytes) -> None:
+    def handle_data(self, connection: Connection, data: bytes) -> None:
         """Handle bytes from a client."""
-        connection.cutter.feed(data)
-        self.go_on(connection)
+        connection.decoder.feed(data)
+        self.handle_buffered(connection)
 
-    def go_on(self, connection: Connection) -> None:
+    def handle_buffered(self, connection: Connection) -> None:
         """Handle the buffered requests of a connection. It stalls until its next turn after
-        `FRAMES_A_TURN` requests, or with more than `UNSENT_MAX` bytes of unsent replies.
+        `FRAMES_A_TURN` requests, or with more than `UNSENT_MAX_BYTES` bytes of unsent replies.
         """
         connection.is_stalled = False
         for _ in range(FRAMES_A_TURN):
             if connection.is_closing:
                 return
-            if connection.waiting_bytes() > UNSENT_MAX:
+            if connection.waiting_bytes() > UNSENT_MAX_BYTES:
                 break
             try:
-                if not self._next(connection):
+                if not self._handle_next_frame(connection):
                     return
             except Malformed as fault:
-                self._drop(connection, str(fault))
+                self._close_with_warning(connection, str(fault))
                 return
         connection.is_stalled = True
         self._ready[connection] = None
 
-    def disconnected(self, connection: Connection) -> None:
+    def remove_connection(self, connection: Connection) -> None:
         """Remove a closed connection. Its session stays until it expires."""
         self._detach(connection)
         self._connections.pop(connection, None)
@@ -217,7 +219,7 @@ class ZooKeeperService:
             self._pending = []
         if self._answers:
             waited_ms = self._clock.monotonic_ms() - self._answering_since_ms
-            self.traffic.answer(self._answers, waited_ms)
+            self.traffic.count_replies(self._answers, waited_ms)
             self._answers = 0
         ready = list(self._ready)
         self._ready.clear()
@@ -226,7 +228,7 @@ class ZooKeeperService:
     def tick(self) -> None:
         """End expired sessions, and connections that opened none in time. Called once a tick."""
         now_ms = self._clock.monotonic_ms()
-        for session in self._sessions.expired(now_ms):
+        for session in self._sessions.expired_sessions(now_ms):
             logger.info(
                 "Expiring session 0x%x, timeout of %dms exceeded",
                 *(session.session_id, session.timeout_ms),
@@ -236,17 +238,17 @@ class ZooKeeperService:
             if connection is not None:
                 self._close(connection)
         for connection in self._connections:
-            late = now_ms - connection.opened_ms > CONNECT_LIMIT_MS
-            if connection.session is None and late and not connection.is_closing:
-                self._drop(connection, f"no session within {CONNECT_LIMIT_MS} ms")
+            is_late = now_ms - connection.opened_ms > CONNECT_LIMIT_MS
+            if connection.session is None and is_late and not connection.is_closing:
+                self._close_with_warning(connection, f"no session within {CONNECT_LIMIT_MS} ms")
 
-    def _next(self, connection: Connection) -> bool:
+    def _handle_next_frame(self, connection: Connection) -> bool:
         """Handle the next frame or four-letter word. Returns whether more frames may follow."""
-        if connection.session is None and self._words.is_word(head := connection.cutter.head()):
+        if connection.session is None and self._words.is_word(head := connection.decoder.head()):
             connection.send_text(self._words.answer(head))
             self._close(connection)
             return False
-        frame = connection.cutter.next_frame()
+        frame = connection.decoder.next_frame()
         if frame is None:
             return False
         connection.received += 1
@@ -262,13 +264,13 @@ class ZooKeeperService:
 
     def _connect(self, connection: Connection, request: ConnectRequest) -> None:
         if request.last_zxid_seen > self.tree.zxid:
-            self._drop(
+            self._close_with_warning(
                 connection,
                 f"it has seen zxid {request.last_zxid_seen:#x}, the last one here is"
                 f" {self.tree.zxid:#x}",
             )
             return
-        timeout_ms = self._sessions.negotiated(request.timeout_ms)
+        timeout_ms = self._sessions.negotiated_timeout_ms(request.timeout_ms)
         session = self._session_for(request, timeout_ms)
         flag = None if request.read_only is None else False
         if session is None:
@@ -290,14 +292,16 @@ class ZooKeeperService:
         password is wrong.
         """
         if request.session_id:
-            known = self._sessions.get(request.session_id)
-            return known if known is not None and known.is_opened_by(request.password) else None
+            session = self._sessions.get(request.session_id)
+            return (
+                session if session is not None and session.has_password(request.password) else None
+            )
         wall_ms = self._clock.time_ms()
         session_id = next_session_id(self.tree.last_session_id, wall_ms)
         opened = OpenSession(session_id, self._random.bytes(PASSWORD_BYTES), timeout_ms)
-        writing = Writing(self.tree, wall_ms, session_id)
-        writing.apply_session(opened)
-        self._done(writing)
+        transaction = WriteTransaction(self.tree, wall_ms, session_id)
+        transaction.apply_session(opened)
+        self._finish_write(transaction)
         return self._sessions.add(opened, self._clock.monotonic_ms())
 
     def _request(self, client: Connection, session: Session[Connection], frame: bytes) -> None:
@@ -348,10 +352,10 @@ class ZooKeeperService:
             if header.op in _WRITES or header.op == OpCode.MULTI:
                 reply = self._write(client, session, header.op, body)
             elif isinstance(body, SetWatchesRequest):
-                for event in self._watching.set_again(body, client):
+                for event in self._watch_requests.set_watches(body, client):
                     self._send(client, encode_event(NO_ZXID, event))
             elif isinstance(body, WatchKindRequest):
-                reply = self._watching.answer(header.op, body, client)
+                reply = self._watch_requests.answer(header.op, body, client)
             else:
                 reply = self._reads.answer(header.op, body, client)
         except Refused as refused:
@@ -363,42 +367,46 @@ class ZooKeeperService:
     ) -> Reply:
         ids = client.identities
         schemes = self._settings.schemes
-        writing = Writing(self.tree, self._clock.time_ms(), session.session_id, ids, schemes)
+        transaction = WriteTransaction(
+            self.tree, self._clock.time_ms(), session.session_id, ids, schemes
+        )
         try:
             if isinstance(body, MultiRequest):
-                reply: Reply = writing.write_all(body)
+                reply: Reply = transaction.write_all(body)
             else:
-                reply = writing.write(op, body)
+                reply = transaction.write(op, body)
         except BaseException as fault:
-            writing.take_back()
+            transaction.undo()
             if isinstance(fault, Refused):
-                self._done(writing)
+                self._finish_write(transaction)
             raise
-        self._done(writing)
+        self._finish_write(transaction)
         return reply
 
     def _refuse_write(self, session: Session[Connection]) -> None:
-        self._done(Writing(self.tree, self._clock.time_ms(), session.session_id))
+        self._finish_write(WriteTransaction(self.tree, self._clock.time_ms(), session.session_id))
 
-    def _done(self, writing: Writing) -> None:
+    def _finish_write(self, transaction: WriteTransaction) -> None:
         """Assign the zxid of a transaction, queue it for the journal, and notify watchers."""
-        self.tree.zxid = writing.transaction.zxid
-        self._pending.append(writing.transaction)
-        for change in writing.changes:
+        self.tree.zxid = transaction.journal_entry.zxid
+        self._pending.append(transaction.journal_entry)
+        for change in transaction.changes:
             self._notify(change)
 
     def _notify(self, change: Change) -> None:
-        heard = self._watches.trigger(change.kind, change.path)
-        if not heard:
+        watchers = self._watches.trigger(change.kind, change.path)
+        if not watchers:
             return
         event = WatcherEvent(change.kind, SYNC_CONNECTED, change.path)
         payload = encode_event(self.tree.zxid, event)
-        for client in heard:
+        for client in watchers:
             # Clients that may not read a node are not notified of its changes (CVE-2024-23944).
-            if not allowed(change.acl, Permission.READ, client.identities):
+            if not is_allowed(change.acl, Permission.READ, client.identities):
                 continue
-            if client.waiting_bytes() > UNREAD_MAX:
-                self._drop(client, f"it leaves more than {UNREAD_MAX} bytes unread")
+            if client.waiting_bytes() > UNREAD_MAX_BYTES:
+                self._close_with_warning(
+                    client, f"it leaves more than {UNREAD_MAX_BYTES} bytes unread"
+                )
             else:
                 self._send(client, payload)
 
@@ -453,8 +461,8 @@ class ZooKeeperService:
         error: ErrorCode,
         reply: Reply | None = None,
     ) -> None:
-        told = ReplyHeader(header.xid, self.tree.zxid, error)
-        self._send(client, encode_reply(told, header.op, reply))
+        reply_header = ReplyHeader(header.xid, self.tree.zxid, error)
+        self._send(client, encode_reply(reply_header, header.op, reply))
 
     def _send(self, client: Connection, payload: bytes) -> None:
         if not client.is_closing:
@@ -464,15 +472,15 @@ class ZooKeeperService:
 
     def _end(self, session: Session[Connection]) -> None:
         """End a session, and delete its ephemerals."""
-        writing = Writing(self.tree, self._clock.time_ms(), session.session_id)
+        transaction = WriteTransaction(self.tree, self._clock.time_ms(), session.session_id)
         for path in self.tree.ephemerals(session.session_id):
-            writing.delete(path)
-        writing.apply_session(CloseSession(session.session_id))
+            transaction.delete(path)
+        transaction.apply_session(CloseSession(session.session_id))
         self._sessions.remove(session)
-        self._done(writing)
+        self._finish_write(transaction)
 
-    def _drop(self, connection: Connection, why: str) -> None:
-        logger.warning("Closing the connection of %s: %s", connection, why)
+    def _close_with_warning(self, connection: Connection, reason: str) -> None:
+        logger.warning("Closing the connection of %s: %s", connection, reason)
         self._close(connection)
 
     def _close(self, connection: Connection) -> None:

@@ -23,7 +23,7 @@ from kafkapy.security.acls import (
 from kafkapy.zk.embedded.znode_tree import parent_of
 from kafkapy.zk.stores import paths
 from kafkapy.zk.stores.change_notifications import purge, sequences
-from kafkapy.zk.stores.fencing import ensure
+from kafkapy.zk.stores.fencing import ensure_path
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import (
     BadVersion,
@@ -46,7 +46,7 @@ _OPERATIONS: Final = {each: paths.java_name(each.name) for each in Operation if 
 _OPERATIONS_BY_NAME: Final = {name: each for each, name in _OPERATIONS.items()}
 _PERMISSIONS: Final = {Permission.ALLOW: "Allow", Permission.DENY: "Deny"}
 _PERMISSIONS_BY_NAME: Final = {name: each for each, name in _PERMISSIONS.items()}
-_STORED: Final = (PatternType.LITERAL, PatternType.PREFIXED)
+_STORED_PATTERNS: Final = (PatternType.LITERAL, PatternType.PREFIXED)
 
 Entries = frozenset[AccessControlEntry]
 
@@ -75,16 +75,16 @@ class AclStore:
 
     async def create_paths(self) -> None:
         """Create the nodes that a broker with an authorizer needs."""
-        for pattern in _STORED:
+        for pattern in _STORED_PATTERNS:
             for kind in _KINDS.values():
-                await ensure(self._zk, f"{_root(pattern)}/{kind}")
+                await ensure_path(self._zk, f"{_root(pattern)}/{kind}")
         for folder in paths.ACL_CHANGE_FOLDERS:
-            await ensure(self._zk, folder)
+            await ensure_path(self._zk, folder)
 
     async def get_all(self) -> dict[ResourcePattern, Entries | ZnodeError]:
         """The entries of every resource with a node, with an error in place of unreadable ones."""
         found: dict[ResourcePattern, Entries | ZnodeError] = {}
-        for pattern in _STORED:
+        for pattern in _STORED_PATTERNS:
             for kind, folder in _KINDS.items():
                 for name in await self._children(f"{_root(pattern)}/{folder}"):
                     resource = ResourcePattern(kind, name, pattern)
@@ -96,9 +96,9 @@ class AclStore:
 
     async def get(self, resource: ResourcePattern) -> Entries:
         """The entries of one resource."""
-        return (await self._versioned(resource))[0]
+        return (await self._get_versioned(resource))[0]
 
-    async def _versioned(self, resource: ResourcePattern) -> tuple[Entries, int | None]:
+    async def _get_versioned(self, resource: ResourcePattern) -> tuple[Entries, int | None]:
         path = _path(resource)
         try:
             node = await self._zk.get(path)
@@ -117,12 +117,12 @@ class AclStore:
             UpdateFailed: other changes interfered with each attempt.
         """
         for _ in range(UPDATE_ATTEMPTS_MAX):
-            was, version = await self._versioned(resource)
-            now = change(was)
-            if now == was:
-                return now
-            if await self._write(resource, now, version):
-                return now
+            old, version = await self._get_versioned(resource)
+            new = change(old)
+            if new == old:
+                return new
+            if await self._write(resource, new, version):
+                return new
         raise UpdateFailed(
             f"Failed to update ACLs for {resource} after trying a maximum of"
             f" {UPDATE_ATTEMPTS_MAX} times",
@@ -151,14 +151,14 @@ class AclStore:
         except (BadVersion, NoNode, NodeExists) as error:
             if isinstance(error, NoNode):
                 await self._create_parents(resource)
-            written = (entries, next_version if entries else None)
-            return await self._versioned(resource) == written
+            expected = (entries, next_version if entries else None)
+            return await self._get_versioned(resource) == expected
         return True
 
     async def _create_parents(self, resource: ResourcePattern) -> None:
         """Create the parent nodes of a write, for a cluster in which no broker has started yet."""
-        await ensure(self._zk, parent_of(_path(resource)))
-        await ensure(self._zk, parent_of(_notification(resource).path))
+        await ensure_path(self._zk, parent_of(_path(resource)))
+        await ensure_path(self._zk, parent_of(_notification(resource).path))
 
     async def changes(self, watch: Watch | None = None) -> list[AclChange]:
         """All notifications, in the order of each folder."""
@@ -168,7 +168,7 @@ class AclStore:
             found += [AclChange(folder, number) for number in numbers]
         return found
 
-    async def changed(self, change: AclChange) -> ResourcePattern | None:
+    async def changed_key(self, change: AclChange) -> ResourcePattern | None:
         """The resource that a notification names; None if it was purged."""
         try:
             node = await self._zk.get(change.path)
@@ -256,7 +256,7 @@ def decode_change(path: str, data: bytes) -> ResourcePattern:
             return ResourcePattern(_kind(kind), name, PatternType.LITERAL)
         node = orjson.loads(data)
         pattern = PatternType[node["patternType"]]
-        if pattern not in _STORED:
+        if pattern not in _STORED_PATTERNS:
             raise ValueError(f"{pattern.name} is the pattern of no resource")
         return ResourcePattern(_kind(node["resourceType"]), str(node["name"]), pattern)
     except (KeyError, TypeError, ValueError) as error:

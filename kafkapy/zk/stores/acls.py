@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 READ: Final = 1
 ALL: Final = 31
 
-_OPEN: Final = "/consumers"
-_SENSITIVE: Final = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+_OPEN_PATH: Final = "/consumers"
+_SENSITIVE_PATHS: Final = ("/config/users", "/config/brokers", "/delegation_token/tokens")
 
 
 class Acl(NamedTuple):
@@ -30,9 +30,9 @@ def default_acls(path: str, secure: bool) -> tuple[Acl, ...]:
     Only its creator may write a secure node, and all may read it. Only its creator may read a node
     with secrets. Old consumers write below `/consumers`, so that path stays open.
     """
-    if not secure or _is_below(path, _OPEN):
+    if not secure or _is_below(path, _OPEN_PATH):
         return (WORLD_ALL,)
-    if any(_is_below(path, secret) for secret in _SENSITIVE):
+    if any(_is_below(path, sensitive) for sensitive in _SENSITIVE_PATHS):
         return (CREATOR_ALL,)
     return (CREATOR_ALL, WORLD_READ)
 

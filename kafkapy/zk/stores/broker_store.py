@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.cluster_state import BrokerInfo
 from kafkapy.common.errors import KafkapyError
 from kafkapy.zk.stores import paths
-from kafkapy.zk.stores.fencing import ensure
+from kafkapy.zk.stores.fencing import ensure_path
 from kafkapy.zk.stores.stray_children import StrayChildren
 from kafkapy.zk.stores.znodes import ZnodeError, decode_broker, encode_broker
 from kafkapy.zk.zookeeper import (
@@ -79,7 +79,7 @@ class BrokerStore:
                         f"broker id {broker.broker_id} is already registered at {path}: another"
                         " broker runs with this id, or its session has not expired yet"
                     ) from None
-                await self._delete_own(path, stat)
+                await self._delete_registration(path, stat)
                 continue
             written = results[1]
             assert isinstance(written, ZnodeStat), written
@@ -97,7 +97,7 @@ class BrokerStore:
     async def ids(self, watch: Watch | None = None) -> list[int]:
         """The ids of all live brokers, ascending. A child that is no id is logged and left out."""
         names = await self._zk.children(paths.BROKER_IDS, watch)
-        return sorted(map(int, self._stray.leave_out(names)))
+        return sorted(map(int, self._stray.valid_names(names)))
 
     async def get(self, broker_id: int, watch: Watch | None = None) -> Registration | None:
         """One live broker."""
@@ -131,20 +131,20 @@ class BrokerStore:
 
     async def generate_id(self, reserved_max: int) -> int:
         """A unique broker id above `reserved_max` (`reserved.broker.max.id`)."""
-        await ensure(self._zk, paths.BROKER_SEQUENCE)
+        await ensure_path(self._zk, paths.BROKER_SEQUENCE)
         stat = await self._zk.set(paths.BROKER_SEQUENCE, b"")
         return reserved_max + stat.version
 
-    async def _delete_own(self, path: str, stat: ZnodeStat) -> None:
+    async def _delete_registration(self, path: str, stat: ZnodeStat) -> None:
         try:
             await self._zk.multi([Delete(path, stat.version)])
         except NoNode:
             return
 
     async def _refuse_shared_address(self, broker: BrokerInfo) -> None:
-        mine = {(e.host, e.port): e for e in broker.endpoints if e.port > 0}
+        own_endpoints = {(e.host, e.port): e for e in broker.endpoints if e.port > 0}
         for other_id, registration in (await self.get_all()).items():
-            shared = [e for e in registration.broker.endpoints if (e.host, e.port) in mine]
+            shared = [e for e in registration.broker.endpoints if (e.host, e.port) in own_endpoints]
             if other_id != broker.broker_id and shared:
                 raise BrokerIdTaken(
                     f"advertised address {shared[0].host}:{shared[0].port} of broker"

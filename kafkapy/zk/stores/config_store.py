@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from kafkapy.zk.embedded.znode_tree import parent_of
 from kafkapy.zk.stores import change_notifications, paths
-from kafkapy.zk.stores.fencing import ControllerMoved, create_recursive, ensure
+from kafkapy.zk.stores.fencing import ControllerMoved, create_recursive, ensure_path
 from kafkapy.zk.stores.znodes import (
     ConfigChange,
     ZnodeError,
@@ -44,13 +44,13 @@ from kafkapy.zk.zookeeper import (
 _log = logging.getLogger("kafka.zk.KafkaZkClient")
 T = TypeVar("T")
 
-_AT_ONCE: Final = 100
+_BATCH_SIZE: Final = 100
 _READ_US: Final = 20
 """The cost of reading one entity."""
 _MISSING: Final = -2
 """The version of a node that does not exist."""
 # Entity types whose node Kafka deletes with its last config.
-_FORGOTTEN: Final = ("users", "clients", "ips", "client-metrics", "groups")
+_DELETED_WHEN_EMPTY: Final = ("users", "clients", "ips", "client-metrics", "groups")
 
 
 async def until_unchanged(attempt: Callable[[], Awaitable[T]]) -> T:
@@ -82,29 +82,29 @@ class ConfigStore:
         return decode_config(path, node.data), node.stat.version
 
     async def get_all(
-        self, entity_type: str, spend: Callable[[int], Awaitable[None]] | None = None
+        self, entity_type: str, on_cost: Callable[[int], Awaitable[None]] | None = None
     ) -> dict[str, dict[str, str]]:
         """The configs of every entity of a type, by name, sorted.
 
         A user's clients appear as `user/clients/client` too. An entity with an unreadable znode is
-        logged and left out. `spend` is awaited from time to time with the cost since its last call,
-        in us, so that other tasks run while thousands of entities are read.
+        logged and left out. `on_cost` is awaited from time to time with the cost since its last
+        call, in us, so that other tasks run while thousands of entities are read.
         """
-        return await self.get_each(entity_type, await self._names(entity_type, spend), spend)
+        return await self.get_each(entity_type, await self._names(entity_type, on_cost), on_cost)
 
     async def get_each(
         self,
         entity_type: str,
         names: Sequence[str],
-        spend: Callable[[int], Awaitable[None]] | None = None,
+        on_cost: Callable[[int], Awaitable[None]] | None = None,
     ) -> dict[str, dict[str, str]]:
         """As `get_all`, for the named entities. An entity without a znode is left out."""
         found = {}
-        for start in range(0, len(names), _AT_ONCE):
-            few = names[start : start + _AT_ONCE]
-            requests = [Get(paths.config(entity_type, name)) for name in few]
+        for start in range(0, len(names), _BATCH_SIZE):
+            batch = names[start : start + _BATCH_SIZE]
+            requests = [Get(paths.config(entity_type, name)) for name in batch]
             answers = await self._zk.pipeline(requests)
-            for request, name, answer in zip(requests, few, answers, strict=True):
+            for request, name, answer in zip(requests, batch, answers, strict=True):
                 if isinstance(answer, Znode):
                     try:
                         found[name] = decode_config(request.path, answer.data)
@@ -112,11 +112,11 @@ class ConfigStore:
                         _log.error("Configs are left alone: %s", error)
                 elif not isinstance(answer, NoNode) and isinstance(answer, ZooKeeperError):
                     raise answer
-            if spend is not None:
-                await spend(_READ_US * len(few))
+            if on_cost is not None:
+                await on_cost(_READ_US * len(batch))
         return found
 
-    async def begin_broker(self, broker_id: str, configs: Mapping[str, str]) -> None:
+    async def set_before_start(self, broker_id: str, configs: Mapping[str, str]) -> None:
         """Replace the configs of a broker that does not run yet. No notification is needed, and
         there may be no controller.
         """
@@ -156,23 +156,25 @@ class ConfigStore:
         path, data = paths.config(entity_type, entity_name), encode_config(configs)
         if (
             not configs
-            and entity_type in _FORGOTTEN
-            and await self._forget(entity_type, entity_name, checks, notification, version)
+            and entity_type in _DELETED_WHEN_EMPTY
+            and await self._delete_entity(entity_type, entity_name, checks, notification, version)
         ):
             return
-        is_there = version != _MISSING
+        exists = version != _MISSING
         while True:
-            change = SetData(path, data, version) if is_there else Create(path, data)
+            change = SetData(path, data, version) if exists else Create(path, data)
             try:
                 await self._apply([*checks, change, notification])
                 return
             except (BadVersion, NoNode, NodeExists) as error:
-                if isinstance(error, NoNode) and not is_there:
-                    await ensure(self._zk, parent_of(path))
+                if isinstance(error, NoNode) and not exists:
+                    await ensure_path(self._zk, parent_of(path))
                 elif version == ANY_VERSION:
-                    is_there = not is_there  # another broker has just deleted or created it
+                    exists = not exists  # another broker has just deleted or created it
                 else:
-                    await self._expect(path, data, 0 if version == _MISSING else version + 1)
+                    await self._check_already_applied(
+                        path, data, 0 if version == _MISSING else version + 1
+                    )
                     return
 
     async def _apply(self, ops: Sequence[Op]) -> None:
@@ -184,10 +186,10 @@ class ConfigStore:
                 raise ControllerMoved("the controller changed meanwhile") from error
             if not error.path.startswith(paths.CONFIG_CHANGES):
                 raise
-            await ensure(self._zk, paths.CONFIG_CHANGES)  # no broker has started yet
+            await ensure_path(self._zk, paths.CONFIG_CHANGES)  # no broker has started yet
             await self._apply(ops)
 
-    async def replacing(
+    async def replacement_ops(
         self, entity_type: str, entity_name: str, configs: Mapping[str, str]
     ) -> list[Op]:
         """Operations that replace an entity's configs, for a transaction. They fail if the configs
@@ -203,7 +205,7 @@ class ConfigStore:
             return [check, Create(path, data)]
         return [check, SetData(path, data, stat.version)]
 
-    async def _expect(self, path: str, data: bytes, version: int) -> None:
+    async def _check_already_applied(self, path: str, data: bytes, version: int) -> None:
         """Check whether a refused write was applied by an earlier attempt. After a lost answer a
         write is sent again, and refused because the first attempt changed the version.
 
@@ -226,7 +228,7 @@ class ConfigStore:
             raise ControllerMoved("there is no controller: configs cannot be changed now")
         return Check(paths.CONTROLLER, stat.version)
 
-    async def _forget(
+    async def _delete_entity(
         self, entity_type: str, name: str, checks: list[Op], notification: Op, version: int
     ) -> bool:
         """Delete an entity's node, if it has no children, and notify. With a user's last client,
@@ -237,9 +239,9 @@ class ConfigStore:
             return False
         user, is_client, _ = name.partition("/clients/")
         if entity_type == "users" and is_client:
-            emptied = await self._delete(paths.config("users", f"{user}/clients"), checks)
+            is_deleted = await self._delete(paths.config("users", f"{user}/clients"), checks)
             configs, version = await self.get_versioned("users", user)
-            if emptied and not configs:
+            if is_deleted and not configs:
                 with contextlib.suppress(BadVersion):  # another broker has just set configs
                     await self._delete(paths.config("users", user), checks, version)
         return True
@@ -277,7 +279,7 @@ class ConfigStore:
         await change_notifications.purge(self._zk, map(_change_path, sequences), now_ms)
 
     async def _names(
-        self, entity_type: str, spend: Callable[[int], Awaitable[None]] | None
+        self, entity_type: str, on_cost: Callable[[int], Awaitable[None]] | None
     ) -> list[str]:
         names = await self._children(f"{paths.CONFIG}/{entity_type}")
         if entity_type != "users":
@@ -286,8 +288,8 @@ class ConfigStore:
         for user in names:
             clients = await self._children(f"{paths.CONFIG}/users/{user}/clients")
             nested += [f"{user}/clients/{client}" for client in clients]
-            if spend is not None:
-                await spend(_READ_US)
+            if on_cost is not None:
+                await on_cost(_READ_US)
         return nested
 
     async def _children(self, path: str) -> list[str]:

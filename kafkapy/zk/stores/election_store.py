@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.zk.stores import paths
-from kafkapy.zk.stores.fencing import ControllerMoved, Fence, fenced
+from kafkapy.zk.stores.fencing import ControllerMoved, Fence, fenced_multi
 from kafkapy.zk.stores.znodes import decode_controller, decode_controller_epoch, encode_controller
 from kafkapy.zk.zookeeper import (
     BadVersion,
@@ -58,31 +58,31 @@ class ElectionStore:
                 ]
             )
         except (NodeExists, BadVersion):
-            return await self._already_elected(broker_id, epoch)
+            return await self._fence_if_elected(broker_id, epoch)
         stat = results[1]
         assert isinstance(stat, ZnodeStat), stat
         return Fence(epoch, stat.version)
 
-    async def abdicate(self, fence: Fence) -> None:
+    async def delete_controller(self, fence: Fence) -> None:
         """Delete `/controller`, so that a controller is elected again (`triggerControllerMove`).
 
         Raises:
             ControllerMoved: another broker is the controller already.
         """
         try:
-            await fenced(self._zk, fence, [Delete(paths.CONTROLLER)])
+            await fenced_multi(self._zk, fence, [Delete(paths.CONTROLLER)])
         except NoNode:
             return
 
-    async def _already_elected(self, broker_id: int, epoch: int) -> Fence:
+    async def _fence_if_elected(self, broker_id: int, epoch: int) -> Fence:
         """The fence of an election whose answer was lost: this broker is the controller, with the
         epoch that it tried to write. Raises ControllerMoved: another broker won.
         """
         if await self.controller_id() == broker_id:
             node = await self._epoch()
             stat = await self._zk.exists(paths.CONTROLLER)
-            ours = stat is not None and stat.ephemeral_owner == self._zk.session_id
-            if ours and decode_controller_epoch(node.data) == epoch:
+            is_own = stat is not None and stat.ephemeral_owner == self._zk.session_id
+            if is_own and decode_controller_epoch(node.data) == epoch:
                 return Fence(epoch, node.stat.version)
         raise ControllerMoved("another broker won the controller election")
 

@@ -47,7 +47,7 @@ class Fence(NamedTuple):
         return Check(paths.CONTROLLER_EPOCH, self.zk_version)
 
 
-async def fenced(zk: ZooKeeper, fence: Fence, ops: Sequence[Op]) -> list[OpResult]:
+async def fenced_multi(zk: ZooKeeper, fence: Fence, ops: Sequence[Op]) -> list[OpResult]:
     """Apply all of `ops` or none, as the active controller. Returns their results.
 
     Raises:
@@ -61,7 +61,7 @@ async def fenced(zk: ZooKeeper, fence: Fence, ops: Sequence[Op]) -> list[OpResul
         raise
 
 
-async def fenced_each(
+async def fenced_multis(
     zk: ZooKeeper, fence: Fence, batches: Sequence[Sequence[Op]]
 ) -> list[list[OpResult] | ZooKeeperError]:
     """Apply each batch as a fenced transaction of its own, pipelined. Returns the results or error
@@ -94,11 +94,11 @@ async def create_recursive(zk: ZooKeeper, path: str, data: bytes = b"") -> None:
     try:
         await zk.create(path, data)
     except NoNode:
-        await ensure(zk, parent_of(path))
+        await ensure_path(zk, parent_of(path))
         await zk.create(path, data)
 
 
-async def ensure(zk: ZooKeeper, path: str) -> None:
+async def ensure_path(zk: ZooKeeper, path: str) -> None:
     """Create an empty node at `path` unless one exists."""
     try:
         await create_recursive(zk, path)

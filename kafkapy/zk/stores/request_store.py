@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.stores import paths
-from kafkapy.zk.stores.fencing import Fence, create_recursive, fenced, fenced_each
+from kafkapy.zk.stores.fencing import Fence, create_recursive, fenced_multi, fenced_multis
 from kafkapy.zk.stores.znodes import (
     ZnodeError,
     decode_log_dir_event,
@@ -108,7 +108,7 @@ class RequestStore:
         await create_recursive(self._zk, paths.REASSIGN_PARTITIONS, encode_reassignments(targets))
 
     async def remove_reassignments(
-        self, is_over: Callable[[TopicPartition, tuple[int, ...]], bool], fence: Fence
+        self, is_complete: Callable[[TopicPartition, tuple[int, ...]], bool], fence: Fence
     ) -> None:
         """Remove completed rows (partition, target) from `/admin/reassign_partitions`, and with the
         last one the node. A row that a tool adds meanwhile is kept.
@@ -123,13 +123,13 @@ class RequestStore:
                 targets = decode_reassignments(node.data)
             except (NoNode, ZnodeError):
                 return
-            left = {p: target for p, target in targets.items() if not is_over(p, target)}
-            if targets and len(left) == len(targets):
+            remaining = {p: target for p, target in targets.items() if not is_complete(p, target)}
+            if targets and len(remaining) == len(targets):
                 return
             version = node.stat.version
-            change = SetData(path, encode_reassignments(left), version) if left else None
+            change = SetData(path, encode_reassignments(remaining), version) if remaining else None
             try:
-                await fenced(self._zk, fence, [change or Delete(path, version)])
+                await fenced_multi(self._zk, fence, [change or Delete(path, version)])
                 return
             except (BadVersion, NoNode):
                 continue
@@ -179,7 +179,7 @@ class RequestStore:
         return found
 
     async def _remove(self, node_paths: Sequence[str], fence: Fence) -> None:
-        answers = await fenced_each(self._zk, fence, [[Delete(path)] for path in node_paths])
+        answers = await fenced_multis(self._zk, fence, [[Delete(path)] for path in node_paths])
         for answer in answers:
             if isinstance(answer, ZooKeeperError) and not isinstance(answer, NoNode):
                 raise answer

@@ -21,8 +21,8 @@ from kafkapy.zk.stores.fencing import (
     ControllerMoved,
     Fence,
     create_recursive,
-    ensure,
-    fenced,
+    ensure_path,
+    fenced_multi,
 )
 from kafkapy.zk.stores.request_store import RequestStore
 from kafkapy.zk.stores.token_store import TokenStore
@@ -67,7 +67,7 @@ class ZkStore:
     async def create_persistent_paths(self) -> None:
         """Create the nodes that every broker needs."""
         for path in paths.PERSISTENT_PATHS:
-            await ensure(self.zookeeper, path)
+            await ensure_path(self.zookeeper, path)
 
     async def cluster_id(self) -> str | None:
         """The cluster's id, if it has one yet."""
@@ -94,9 +94,9 @@ class ZkStore:
             ControllerMoved: there is no controller, or it changed meanwhile. Retry then.
         """
         while True:
-            replacing = await self.configs.replacing("topics", topic.topic, configs)
+            config_ops = await self.configs.replacement_ops("topics", topic.topic, configs)
             try:
-                await self.topics.create(topic, replacing)
+                await self.topics.create(topic, config_ops)
                 return
             except (BadVersion, NodeExists, NoNode) as error:
                 if error.path == paths.CONTROLLER:
@@ -105,12 +105,12 @@ class ZkStore:
                     raise
             # Another broker has written the configs, perhaps for the same topic, or their folder
             # does not exist yet.
-            await ensure(self.zookeeper, f"{paths.CONFIG}/topics")
+            await ensure_path(self.zookeeper, f"{paths.CONFIG}/topics")
 
     async def create_feature_node(self, fence: Fence) -> None:
         """Create `/feature`, the first step of a controller's failover."""
         try:
-            await fenced(self.zookeeper, fence, [Create(paths.FEATURE, encode_feature())])
+            await fenced_multi(self.zookeeper, fence, [Create(paths.FEATURE, encode_feature())])
         except NodeExists:
             return
 
@@ -120,7 +120,7 @@ class ZkStore:
         Raises:
             KafkapyError: the ids are used up.
         """
-        await ensure(self.zookeeper, paths.PRODUCER_ID_BLOCK)
+        await ensure_path(self.zookeeper, paths.PRODUCER_ID_BLOCK)
         while True:
             node = await self.zookeeper.get(paths.PRODUCER_ID_BLOCK)
             start = decode_producer_id_block(node.data).end + 1 if node.data else 0

@@ -21,15 +21,15 @@ class StrayChildren:
         self._is_valid = is_valid
         self._logged: set[str] = set()
 
-    def leave_out(self, names: Iterable[str]) -> list[str]:
+    def valid_names(self, names: Iterable[str]) -> list[str]:
         """The valid names, in their order."""
-        valid = []
+        found = []
         for name in names:
             if self._is_valid(name):
-                valid.append(name)
+                found.append(name)
             elif name not in self._logged:
                 self._logged.add(name)
                 _log.warning(
                     "%s has the child %s, which is no %s", self._folder, quoted(name), self._kind
                 )
-        return valid
+        return found

@@ -15,7 +15,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.security.acls import parse_principal
 from kafkapy.security.delegation_tokens import TokenInformation
 from kafkapy.zk.stores import change_notifications, paths
-from kafkapy.zk.stores.fencing import ensure
+from kafkapy.zk.stores.fencing import ensure_path
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import (
     BadVersion,
@@ -46,7 +46,7 @@ class TokenStore:
     async def create_paths(self) -> None:
         """Create the nodes that a broker with a secret needs."""
         for path in (paths.TOKEN_CHANGES, paths.TOKENS):
-            await ensure(self._zk, path)
+            await ensure_path(self._zk, path)
 
     async def get_all(self) -> dict[str, TokenInformation | ZnodeError]:
         """All tokens by id, with an error in place of an unreadable token."""
@@ -140,7 +140,7 @@ class TokenStore:
             self._zk, paths.TOKEN_CHANGES, paths.TOKEN_CHANGE_PREFIX, watch
         )
 
-    async def changed(self, sequence: int) -> str | None:
+    async def changed_key(self, sequence: int) -> str | None:
         """The id of the token that a notification names; None if it was purged or names none."""
         try:
             node = await self._zk.get(_change_path(sequence))

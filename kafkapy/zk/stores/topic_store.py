@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.cluster_state import LeaderAndIsr, TopicDescription
 from kafkapy.common.topic_partition import TopicPartition, is_topic_name
 from kafkapy.zk.stores import paths
-from kafkapy.zk.stores.fencing import Fence, fenced, fenced_each
+from kafkapy.zk.stores.fencing import Fence, fenced_multi, fenced_multis
 from kafkapy.zk.stores.stray_children import StrayChildren
 from kafkapy.zk.stores.znodes import (
     ZnodeError,
@@ -69,20 +69,20 @@ class TopicStore:
 
     async def names(self, watch: Watch | None = None) -> list[str]:
         """Every topic, sorted. A child with an invalid topic name is logged and left out."""
-        return self._stray.leave_out(await self._zk.children(paths.TOPICS, watch))
+        return self._stray.valid_names(await self._zk.children(paths.TOPICS, watch))
 
     async def deleted(self, topics: Iterable[str]) -> set[str]:
         """The topics that have no znode any more. This broker's ZooKeeper server may lag, so each
         topic that it lacks is checked with a write, which ZooKeeper's leader answers.
         """
-        found, there = set(), set(await self.names())
+        deleted, existing = set(), set(await self.names())
         for topic in topics:
-            if topic not in there:
+            if topic not in existing:
                 try:
                     await self._zk.multi([Check(paths.topic(topic), ANY_VERSION)])
                 except NoNode:
-                    found.add(topic)
-        return found
+                    deleted.add(topic)
+        return deleted
 
     async def exists(self, topic: str) -> bool:
         """Whether the topic has a znode."""
@@ -137,17 +137,19 @@ class TopicStore:
         except NoNode:
             return None
 
-    async def update(self, topic: TopicDescription, known: TopicDescription | None = None) -> None:
+    async def update(
+        self, topic: TopicDescription, expected: TopicDescription | None = None
+    ) -> None:
         """Replace a topic's assignment for an admin client (partition expansion).
 
         Raises:
             NoNode: the topic does not exist.
-            BadVersion: the assignment is not `known` any more. Kafka overwrites it, even if a
+            BadVersion: the assignment is not `expected` any more. Kafka overwrites it, even if a
                 reassignment wrote it.
         """
         path, data = paths.topic(topic.topic), encode_topic(topic)
         node = await self._zk.get(path)
-        if known is not None and decode_topic(topic.topic, node.data) != known:
+        if expected is not None and decode_topic(topic.topic, node.data) != expected:
             raise BadVersion(path)
         try:
             await self._zk.set(path, data, node.stat.version)
@@ -158,7 +160,9 @@ class TopicStore:
 
     async def update_as_controller(self, topic: TopicDescription, fence: Fence) -> None:
         """Replace a topic's assignment or id. Raises ControllerMoved or NoNode."""
-        await fenced(self._zk, fence, [SetData(paths.topic(topic.topic), encode_topic(topic))])
+        await fenced_multi(
+            self._zk, fence, [SetData(paths.topic(topic.topic), encode_topic(topic))]
+        )
 
     async def reassign(
         self,
@@ -185,7 +189,7 @@ class TopicStore:
                 removing_replicas={**topic.removing_replicas, index: removing},
             )
             try:
-                await fenced(
+                await fenced_multi(
                     self._zk, fence, [SetData(path, encode_topic(moved), node.stat.version)]
                 )
                 return
@@ -217,8 +221,8 @@ class TopicStore:
                 continue
             try:
                 state = decode_partition_state(path, node.data, node.stat.version)
-                zxid, known = node.stat.mzxid, decode_brokers_zxid(path, node.data)
-                found[partition] = state, zxid if known is None else min(zxid, known)
+                zxid, brokers_zxid = node.stat.mzxid, decode_brokers_zxid(path, node.data)
+                found[partition] = state, zxid if brokers_zxid is None else min(zxid, brokers_zxid)
             except ZnodeError as error:
                 _log.error("Partition %s has no usable state: %s", partition, error)
         return found
@@ -233,8 +237,8 @@ class TopicStore:
             ControllerMoved: there is a newer controller.
         """
         await self._create_parents(states, fence)
-        groups = list(_grouped(states))
-        answers = await fenced_each(
+        groups = list(_groups_by_topic(states))
+        answers = await fenced_multis(
             self._zk, fence, [_create_ops(group, states, fence) for group in groups]
         )
         failed: dict[TopicPartition, ZooKeeperError] = {}
@@ -259,37 +263,37 @@ class TopicStore:
             partitions[start : start + _BATCH_STATES]
             for start in range(0, len(partitions), _BATCH_STATES)
         ]
-        answers = await fenced_each(
+        answers = await fenced_multis(
             self._zk, fence, [[_update_op(p, states[p], fence) for p in group] for group in groups]
         )
-        alone: list[TopicPartition] = []
+        individual: list[TopicPartition] = []
         for group, answer in zip(groups, answers, strict=True):
             if isinstance(answer, ZooKeeperError) and len(group) > 1:
-                alone += group
+                individual += group
             else:
-                _note(outcome, states, group, answer)
-        ops = [[_update_op(p, states[p], fence)] for p in alone]
-        answers = await fenced_each(self._zk, fence, ops)
-        for partition, answer in zip(alone, answers, strict=True):
-            _note(outcome, states, [partition], answer)
-        wanted = {
+                _record_outcome(outcome, states, group, answer)
+        ops = [[_update_op(p, states[p], fence)] for p in individual]
+        answers = await fenced_multis(self._zk, fence, ops)
+        for partition, answer in zip(individual, answers, strict=True):
+            _record_outcome(outcome, states, [partition], answer)
+        expected = {
             p: replace(states[p], partition_epoch=states[p].partition_epoch + 1)
             for p in outcome.retry
         }
-        for partition in await self._written_before(wanted):
-            outcome.written[partition] = wanted[partition]
+        for partition in await self._already_applied(expected):
+            outcome.written[partition] = expected[partition]
             outcome.retry.remove(partition)
         return outcome
 
-    async def _written_before(
-        self, wanted: Mapping[TopicPartition, LeaderAndIsr]
+    async def _already_applied(
+        self, expected: Mapping[TopicPartition, LeaderAndIsr]
     ) -> list[TopicPartition]:
         """The partitions whose refused write was applied by an earlier attempt. After a lost answer
         a write is sent again, and refused because the first attempt changed the version. In Kafka,
         the leader then waits forever.
         """
-        found = await self.states(list(wanted)) if wanted else {}
-        return [partition for partition, state in found.items() if state == wanted[partition]]
+        found = await self.states(list(expected)) if expected else {}
+        return [partition for partition, state in found.items() if state == expected[partition]]
 
     async def delete(self, topic: str, fence: Fence) -> None:
         """Delete a topic's znodes, its config and its deletion request, in this order.
@@ -302,12 +306,12 @@ class TopicStore:
             paths.config("topics", topic),
             paths.delete_topic(topic),
         ):
-            while below := await self._subtree(path):
-                for start in range(0, len(below), _BATCH_NODES):
-                    batch = [Delete(node) for node in below[start : start + _BATCH_NODES]]
+            while subtree := await self._subtree(path):
+                for start in range(0, len(subtree), _BATCH_NODES):
+                    batch = [Delete(node) for node in subtree[start : start + _BATCH_NODES]]
                     # After a lost answer a deletion is sent again; its nodes do not exist any more.
                     with contextlib.suppress(NoNode):
-                        await fenced(self._zk, fence, batch)
+                        await fenced_multi(self._zk, fence, batch)
 
     async def _subtree(self, path: str) -> list[str]:
         """`path` and all nodes below it, children first; empty if it does not exist."""
@@ -322,7 +326,7 @@ class TopicStore:
 
     async def _create_parents(self, partitions: Iterable[TopicPartition], fence: Fence) -> None:
         topics = sorted({partition.topic for partition in partitions})
-        answers = await fenced_each(
+        answers = await fenced_multis(
             self._zk, fence, [[Create(paths.partitions(topic), b"")] for topic in topics]
         )
         for answer in answers:
@@ -337,15 +341,18 @@ class TopicStore:
         fence: Fence,
     ) -> dict[TopicPartition, ZooKeeperError]:
         """Create nodes one by one, for a batch in which some exist already."""
-        await fenced_each(
+        await fenced_multis(
             self._zk,
             fence,
             [[Create(paths.partition(*partition), b"")] for partition in partitions],
         )
-        answers = await fenced_each(
+        answers = await fenced_multis(
             self._zk,
             fence,
-            [[Create(paths.partition_state(*p), _encoded(states[p], fence))] for p in partitions],
+            [
+                [Create(paths.partition_state(*p), _encode_state(states[p], fence))]
+                for p in partitions
+            ],
         )
         failed = {
             partition: answer
@@ -353,8 +360,8 @@ class TopicStore:
             if isinstance(answer, ZooKeeperError)
         }
         existing = [p for p, error in failed.items() if isinstance(error, NodeExists)]
-        wanted = {p: replace(states[p], partition_epoch=0) for p in existing}
-        for partition in await self._written_before(wanted):
+        expected = {p: replace(states[p], partition_epoch=0) for p in existing}
+        for partition in await self._already_applied(expected):
             del failed[partition]
         return failed
 
@@ -372,14 +379,14 @@ def _nodes(answers: Iterable[object]) -> Iterator[Znode | None]:
 
 def _update_op(partition: TopicPartition, state: LeaderAndIsr, fence: Fence) -> Op:
     path = paths.partition_state(*partition)
-    return SetData(path, _encoded(state, fence), state.partition_epoch)
+    return SetData(path, _encode_state(state, fence), state.partition_epoch)
 
 
-def _encoded(state: LeaderAndIsr, fence: Fence) -> bytes:
+def _encode_state(state: LeaderAndIsr, fence: Fence) -> bytes:
     return encode_partition_state(state, fence.brokers_zxid)
 
 
-def _note(
+def _record_outcome(
     outcome: StateWrites,
     states: Mapping[TopicPartition, LeaderAndIsr],
     group: Sequence[TopicPartition],
@@ -396,7 +403,7 @@ def _note(
             outcome.written[partition] = replace(states[partition], partition_epoch=stat.version)
 
 
-def _grouped(partitions: Iterable[TopicPartition]) -> Iterator[list[TopicPartition]]:
+def _groups_by_topic(partitions: Iterable[TopicPartition]) -> Iterator[list[TopicPartition]]:
     """Group partitions by topic, so that a conflict affects no other topic's batch."""
     by_topic: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
@@ -415,6 +422,6 @@ def _create_ops(
     ops: list[Op] = []
     for partition in partitions:
         ops.append(Create(paths.partition(*partition), b""))
-        state = _encoded(states[partition], fence)
+        state = _encode_state(states[partition], fence)
         ops.append(Create(paths.partition_state(*partition), state))
     return ops

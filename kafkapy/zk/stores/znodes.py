@@ -62,7 +62,7 @@ def _is_int32(value: object) -> bool:
     return isinstance(value, int) and -(2**31) <= value < 2**31
 
 
-def _object(path: str, data: bytes) -> dict[str, Any]:
+def _json_object(path: str, data: bytes) -> dict[str, Any]:
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -98,7 +98,7 @@ def encode_broker(broker: BrokerInfo, timestamp_ms: int) -> bytes:
 def decode_broker(broker_id: int, data: bytes) -> BrokerInfo:
     """Versions 1 (host and port only) to 5."""
     path = paths.broker(broker_id)
-    node = _object(path, data)
+    node = _json_object(path, data)
     try:
         if "endpoints" not in node:
             endpoints: tuple[Endpoint, ...] = (Endpoint("PLAINTEXT", node["host"], node["port"]),)
@@ -157,7 +157,7 @@ def encode_topic(topic: TopicDescription) -> bytes:
 def decode_topic(topic: str, data: bytes) -> TopicDescription:
     """Versions 1 to 3."""
     path = paths.topic(topic)
-    node = _object(path, data)
+    node = _json_object(path, data)
     try:
         return TopicDescription(
             topic,
@@ -210,7 +210,7 @@ def encode_partition_state(state: LeaderAndIsr, brokers_zxid: int = 0) -> bytes:
 
 def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr:
     """A partition's state; `version` is the node's data version: the partition epoch."""
-    node = _object(path, data)
+    node = _json_object(path, data)
     try:
         state = LeaderAndIsr(
             leader=node["leader"],
@@ -234,7 +234,7 @@ def decode_partition_state(path: str, data: bytes, version: int) -> LeaderAndIsr
 def decode_brokers_zxid(path: str, data: bytes) -> int | None:
     """The zxid up to which the writer of a partition's state had handled broker registrations.
     None if the state has no such field, which Kafka's controllers do not write."""
-    zxid = _object(path, data).get("brokers_zxid")
+    zxid = _json_object(path, data).get("brokers_zxid")
     return zxid if type(zxid) is int else None
 
 
@@ -270,7 +270,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 
 def decode_cluster_id(data: bytes) -> str:
     """The cluster id's text."""
-    value = _object(paths.CLUSTER_ID, data).get("id")
+    value = _json_object(paths.CLUSTER_ID, data).get("id")
     if not isinstance(value, str):
         raise ZnodeError(paths.CLUSTER_ID, "no 'id'")
     return value
@@ -285,7 +285,7 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
     """A node's configs; an empty node has none."""
     if not data:
         return {}
-    configs = _object(path, data).get("config")
+    configs = _json_object(path, data).get("config")
     if not isinstance(configs, dict):
         raise ZnodeError(path, "no 'config' object")
     return {str(name): str(value) for name, value in configs.items()}
@@ -304,7 +304,9 @@ def encode_config_change(change: ConfigChange) -> bytes:
 
 def decode_config_change(path: str, data: bytes) -> ConfigChange:
     """Versions 1 and 2, and the bare path."""
-    node = {"entity_path": data.decode()} if _BARE_PATH.fullmatch(data) else _object(path, data)
+    node = (
+        {"entity_path": data.decode()} if _BARE_PATH.fullmatch(data) else _json_object(path, data)
+    )
     if node.get("version") == 1:
         entity_type, entity_name = node.get("entity_type"), node.get("entity_name")
     else:
@@ -330,7 +332,7 @@ def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
 
 def decode_producer_id_block(data: bytes) -> ProducerIdBlock:
     """The last allocated block."""
-    node = _object(paths.PRODUCER_ID_BLOCK, data)
+    node = _json_object(paths.PRODUCER_ID_BLOCK, data)
     try:
         return ProducerIdBlock(node["broker"], int(node["block_start"]), int(node["block_end"]))
     except (KeyError, TypeError, ValueError) as error:
@@ -351,7 +353,7 @@ def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
 def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
     """The partitions named by a preferred election or an ISR notification."""
     try:
-        rows = _object(path, data)["partitions"]
+        rows = _json_object(path, data)["partitions"]
         return [TopicPartition(str(row["topic"]), int(row["partition"])) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
         raise ZnodeError(path, repr(error)) from error
@@ -370,7 +372,7 @@ def decode_reassignments(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
     """The reassignments that a tool requested. For a partition named twice, the last row counts."""
     path = paths.REASSIGN_PARTITIONS
     try:
-        rows = _object(path, data)["partitions"]
+        rows = _json_object(path, data)["partitions"]
         targets = {
             TopicPartition(str(row["topic"]), int(row["partition"])): tuple(row["replicas"])
             for row in rows
@@ -394,7 +396,7 @@ def decode_log_dir_event(path: str, data: bytes) -> int:
 
 
 def _int_field(path: str, data: bytes, name: str) -> int:
-    value = _object(path, data).get(name)
+    value = _json_object(path, data).get(name)
     if not isinstance(value, int):
         raise ZnodeError(path, f"no number '{name}'")
     return value

@@ -12,7 +12,7 @@ MAX_BYTES: Final = (1 << 20) - 1
 """The default of `jute.maxbuffer`."""
 
 
-class FrameCutter:
+class FrameDecoder:
     """Cuts received bytes into frames of at most `max_bytes`. If all whole frames are taken after
     each `feed`, it keeps less than one frame.
     """
@@ -52,6 +52,6 @@ class FrameCutter:
         return bytes(memoryview(self._buffer)[body:end])
 
 
-def framed(payload: bytes) -> bytes:
+def encode_frame(payload: bytes) -> bytes:
     """A payload with its length in front."""
     return LENGTH.pack(len(payload)) + payload

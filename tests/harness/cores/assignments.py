@@ -50,12 +50,12 @@ def loads(plan: Assignment, known: Iterable[BrokerPlace]) -> dict[int, int]:
     return {broker.broker_id: counted[broker.broker_id] for broker in known}
 
 
-def copies(before: Assignment, after: Assignment) -> int:
+def moved_replicas(before: Assignment, after: Assignment) -> int:
     """Number of replicas that must be copied."""
     return sum(len(set(after[tp]) - set(before[tp])) for tp in after)
 
 
-def fewest_copies(current: Assignment, ids: Sequence[int]) -> int:
+def fewest_moved_replicas(current: Assignment, ids: Sequence[int]) -> int:
     """The least number of copies with which a plan without racks balances replicas over brokers.
 
     It is a minimum-cost flow from partitions to brokers, computed path by path (Bellman-Ford):

@@ -18,11 +18,11 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import Append
 from kafkapy.coordinator.groups.consumer.assignment import (
-    NOTHING,
+    EMPTY_ASSIGNMENT,
     Assignment,
-    identified,
+    by_topic_id,
+    by_topic_name,
     is_subset,
-    named,
 )
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
@@ -171,13 +171,13 @@ class FakeConsumer:
         self.instance_id = instance_id
         self.assignor = assignor
         self.epoch = 0
-        self.owned: Assignment = NOTHING
-        self.is_told = True
+        self.owned: Assignment = EMPTY_ASSIGNMENT
+        self.is_synchronized = True
         """Whether the coordinator has received its partitions, and no response was lost."""
 
     def request(self) -> ConsumerHeartbeat:
         request = ConsumerHeartbeat("g", self.member_id, self.epoch, self.instance_id)
-        if self.epoch == 0 or not self.is_told:
+        if self.epoch == 0 or not self.is_synchronized:
             request.rebalance_timeout_ms = REVOCATION_MS
             request.subscribed_names = None if self.topics is None else [*self.topics]
             request.subscribed_regex = self.regex
@@ -190,7 +190,7 @@ class FakeConsumer:
         result = self.shell.ask(self.shell.coordinator.consumer_heartbeat, self.request())
         assert isinstance(result, ConsumerHeartbeatResult)
         if is_lost:
-            self.is_told = False
+            self.is_synchronized = False
         else:
             self.take(result)
         return result
@@ -198,25 +198,25 @@ class FakeConsumer:
     def take(self, result: ConsumerHeartbeatResult) -> None:
         """Process an answer."""
         if result.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-            self.is_told = False  # its next heartbeat has all fields
+            self.is_synchronized = False  # its next heartbeat has all fields
             return
         if result.error is not ErrorCode.NONE:
-            self.take_nothing_for_granted()
+            self.reset()
             return
         self.epoch = result.member_epoch
-        self.is_told = result.assignment is None or result.assignment == self.owned
+        self.is_synchronized = result.assignment is None or result.assignment == self.owned
         if result.assignment is not None:
             self.owned = result.assignment
 
-    def take_nothing_for_granted(self) -> None:
+    def reset(self) -> None:
         """Reset the state, as in a process that restarts."""
-        self.epoch, self.owned, self.is_told = 0, NOTHING, True
+        self.epoch, self.owned, self.is_synchronized = 0, EMPTY_ASSIGNMENT, True
 
     def leave(self, epoch: int = -1) -> ConsumerHeartbeatResult:
         request = ConsumerHeartbeat("g", self.member_id, epoch, self.instance_id)
         result = self.shell.ask(self.shell.coordinator.consumer_heartbeat, request)
         assert isinstance(result, ConsumerHeartbeatResult)
-        self.take_nothing_for_granted()
+        self.reset()
         return result
 
     @property
@@ -235,7 +235,7 @@ class FakeClassicMember:
         self.protocol = protocol
         self.member_id = ""
         self.generation_id = -1
-        self.owned: Assignment = NOTHING
+        self.owned: Assignment = EMPTY_ASSIGNMENT
         self._waits_for: Any = None
 
     @property
@@ -243,7 +243,7 @@ class FakeClassicMember:
         """The partitions that it owns, by name."""
         return {
             (name, index)
-            for name, indexes in named(self.shell.topics, self.owned).items()
+            for name, indexes in by_topic_name(self.shell.topics, self.owned).items()
             for index in indexes
         }
 
@@ -265,13 +265,13 @@ class FakeClassicMember:
         if error is ErrorCode.REBALANCE_IN_PROGRESS:
             self._join()
         elif error is not ErrorCode.NONE:
-            self.owned, self.generation_id = NOTHING, -1
+            self.owned, self.generation_id = EMPTY_ASSIGNMENT, -1
             if error is ErrorCode.UNKNOWN_MEMBER_ID:
                 self.member_id = ""
 
     def _join(self) -> None:
         if self.protocol != COOPERATIVE:
-            self.owned = NOTHING
+            self.owned = EMPTY_ASSIGNMENT
         self._await(self.shell.join(self.member_id, protocols=[(self.protocol, self._metadata())]))
 
     def _await(self, token: Any) -> None:
@@ -280,7 +280,10 @@ class FakeClassicMember:
             self.beat()
 
     def _metadata(self) -> bytes:
-        rows = [(name, sorted(each)) for name, each in named(self.shell.topics, self.owned).items()]
+        rows = [
+            (name, sorted(each))
+            for name, each in by_topic_name(self.shell.topics, self.owned).items()
+        ]
         data = struct.pack(">hi", 1, len(self.topics)) + b"".join(map(packed, self.topics))
         data += struct.pack(">ii", -1, len(rows))
         return data + b"".join(
@@ -301,7 +304,7 @@ class FakeClassicMember:
             shares = self._shares(result) if result.leader == self.member_id else {}
             self._await(self.shell.sync(self.member_id, self.generation_id, shares))
         else:
-            given = identified(self.shell.topics, read_assignment(result.assignment).partitions)
+            given = by_topic_id(self.shell.topics, read_assignment(result.assignment).partitions)
             has_to_revoke = not is_subset(self.owned, given)
             self.owned = given
             if has_to_revoke:
@@ -327,9 +330,9 @@ def packed(name: str) -> bytes:
 
 def settle(consumers: Iterable[FakeConsumer | FakeClassicMember], rounds: int = 12) -> None:
     """Send `rounds` heartbeats of each member in turn, enough for a stable assignment."""
-    everybody = [*consumers]
+    members = [*consumers]
     for _ in range(rounds):
-        for consumer in everybody:
+        for consumer in members:
             consumer.beat()
 
 

@@ -86,25 +86,25 @@ def produce(
 ) -> Step:  # fmt: skip
     """Requests that are alike but for their partition and records."""
 
-    def happen(world: World) -> None:
-        who = world.clients[client]
+    def apply(world: World) -> None:
+        client_connection = world.clients[client]
         data = b""
-        for number, (what, index) in enumerate([("plain", 0)] * 2 + rows):
+        for number, (name, index) in enumerate([("plain", 0)] * 2 + rows):
             if number == 2 and fault is not None:
                 world.fault = fault
-            who.correlation_id += 1
-            message = request(topic, index, RECORDS[what], acks, transactional_id)
-            frame = encode_request(message, version, who.correlation_id, client_id)
+            client_connection.correlation_id += 1
+            message = request(topic, index, RECORDS[name], acks, transactional_id)
+            frame = encode_request(message, version, client_connection.correlation_id, client_id)
             if together:
                 data += frame
             else:
-                who.receive(frame)
+                client_connection.receive(frame)
         if data:
-            who.receive(data)
+            client_connection.receive(data)
 
     with_fault = f" {fault.__name__}" if fault is not None else ""
     how = f"{client}: v{version} acks={acks} {transactional_id} {topic} {client_id} {rows}"
-    return Step(f"produce {how}{' together' * together}{with_fault}", happen)
+    return Step(f"produce {how}{' together' * together}{with_fault}", apply)
 
 
 _rows = st.lists(
@@ -127,12 +127,12 @@ produces = st.builds(
 
 
 def append_to_both(client: int, version: int, acks: int, first: str, second: str) -> Step:
-    def happen(world: World) -> None:
+    def apply(world: World) -> None:
         message = request("t", 0, RECORDS[first], acks, None)
         message.topic_data += request("u", 0, RECORDS[second], acks, None).topic_data
         world.clients[client].send(version, message)
 
-    return Step(f"produce {client}: v{version} acks={acks} t {first}, u {second}", happen)
+    return Step(f"produce {client}: v{version} acks={acks} t {first}, u {second}", apply)
 
 
 two_topics = st.builds(
@@ -151,25 +151,25 @@ def fetch(which: int, rounds: list[Round]) -> Step:
     """A follower continues its session, sometimes with an unusual fetch; then the records that it
     waits for arrive, or do not."""
 
-    def happen(world: World) -> None:
-        for named, change, forgets, then in rounds:
-            asking = world.followers[which]
-            if asking.session == (0, 0):
-                _ask(world, which, [0, 1], {"max_wait_ms": 0}, False)
+    def apply(world: World) -> None:
+        for named, change, drops_partition, then in rounds:
+            follower = world.followers[which]
+            if follower.session == (0, 0):
+                _fetch(world, which, [0, 1], {"max_wait_ms": 0}, False)
                 world.settle()
             if then == "records before":
                 _append(world, 0)
-            _ask(world, which, named, change, forgets)
+            _fetch(world, which, named, change, drops_partition)
             world.settle()
             if then == "time":
-                _passes(600)(world)
+                _advance(600)(world)
             elif then == "records after":
                 _append(world, named[0] if named else 0)
             elif then == "other records":
                 _append(world, 1)
             world.settle()
 
-    return Step(f"fetch of {which + 2}: {rounds}", happen)
+    return Step(f"fetch of {which + 2}: {rounds}", apply)
 
 
 def _append(world: World, index: int) -> None:
@@ -177,26 +177,28 @@ def _append(world: World, index: int) -> None:
     world.others.send(9, request("t", index, PLAIN, 1, None))
 
 
-def _ask(world: World, which: int, named: list[int], change: dict[str, Any], forgets: bool) -> None:
-    asking = world.followers[which]
+def _fetch(
+    world: World, which: int, named: list[int], change: dict[str, Any], drops_partition: bool
+) -> None:
+    follower = world.followers[which]
     terms = {
         "max_wait_ms": 500, "max_bytes": 1 << 20, "row_bytes": 1 << 20, "offset": 0,
         "leader_epoch": 0, "fetched_epoch": 0, "log_start_offset": 0, "session_epoch": 0,
-        "min_bytes": 1, "isolation": 0, "replica_id": asking.broker_id, "version": asking.version,
-        **change,
+        "min_bytes": 1, "isolation": 0, "replica_id": follower.broker_id,
+        "version": follower.version, **change,
     }  # fmt: skip
     rows = [
         FetchPartition(
             partition=index,
             current_leader_epoch=world.epochs["t"] + terms["leader_epoch"],
-            fetch_offset=max(0, asking.offsets[index] + terms["offset"]),
-            last_fetched_epoch=asking.epochs[index] + terms["fetched_epoch"],
+            fetch_offset=max(0, follower.offsets[index] + terms["offset"]),
+            last_fetched_epoch=follower.epochs[index] + terms["fetched_epoch"],
             log_start_offset=terms["log_start_offset"],
             partition_max_bytes=terms["row_bytes"],
         )
         for index in named
     ]
-    session_id, epoch = asking.session
+    session_id, epoch = follower.session
     message = FetchRequest(
         replica_state=ReplicaState(replica_id=terms["replica_id"], replica_epoch=1),
         max_wait_ms=terms["max_wait_ms"],
@@ -207,12 +209,12 @@ def _ask(world: World, which: int, named: list[int], change: dict[str, Any], for
         session_epoch=epoch + terms["session_epoch"] if session_id else 0,
         topics=[FetchTopic(topic_id=TOPIC_ID, partitions=rows)] if rows else [],
         forgotten_topics_data=[ForgottenTopic(topic_id=TOPIC_ID, partitions=[1])]
-        if forgets
+        if drops_partition
         else [],
     )
     if session_id:
-        asking.session = (session_id, epoch + 1)
-    asking.client.send(terms["version"], message, f"follower-{asking.broker_id}")
+        follower.session = (session_id, epoch + 1)
+    follower.client.send(terms["version"], message, f"follower-{follower.broker_id}")
 
 
 _ODD: Final[tuple[dict[str, Any], ...]] = (
@@ -236,15 +238,15 @@ fetches = st.builds(fetch, st.sampled_from((0, 0, 1)), _rounds)
 # other events
 
 
-def _step(what: str, happen: Callable[[World], object]) -> Step:
-    return Step(what, lambda world: happen(world) and None)
+def _step(description: str, apply: Callable[[World], object]) -> Step:
+    return Step(description, lambda world: apply(world) and None)
 
 
 def _fails(fault: Callable[[Any], Exception]) -> Callable[[World], None]:
-    def happen(world: World) -> None:
+    def apply(world: World) -> None:
         world.fault = fault
 
-    return happen
+    return apply
 
 
 def _limit(user: str, **configs: object) -> Callable[[World], None]:
@@ -253,47 +255,47 @@ def _limit(user: str, **configs: object) -> Callable[[World], None]:
     )
 
 
-def _passes(ms: int) -> Callable[[World], None]:
-    def happen(world: World) -> None:
+def _advance(ms: int) -> Callable[[World], None]:
+    def apply(world: World) -> None:
         world.parts.clock.now_ms += ms
-        world.guarded(world.parts.timers.fire)
+        world.catching(world.parts.timers.fire)
 
-    return happen
+    return apply
 
 
 def _coordinator(error: ErrorCode) -> Callable[[World], None]:
-    def happen(world: World) -> None:
-        world.coordinator_says = error
+    def apply(world: World) -> None:
+        world.coordinator_error = error
 
-    return happen
+    return apply
 
 
 def _coordinator_answers(world: World) -> None:
-    waiting, world.unanswered = world.unanswered, []
+    waiting, world.pending_answers = world.pending_answers, []
     for answer in waiting:
-        world.guarded(answer)
+        world.catching(answer)
 
 
-def _is_now(client: int, principal: str) -> Callable[[World], None]:
-    def happen(world: World) -> None:
+def _change_principal(client: int, principal: str) -> Callable[[World], None]:
+    def apply(world: World) -> None:
         world.clients[client].principal = principal
         world.clients[client].connection.principal = principal
 
-    return happen
+    return apply
 
 
 def _replication_limit(limit: int | None) -> Callable[[World], None]:
-    def happen(world: World) -> None:
+    def apply(world: World) -> None:
         world.parts.replicas.quotas.leader.limit = limit
 
-    return happen
+    return apply
 
 
-def _forget_sessions(world: World) -> None:
+def _drop_sessions(world: World) -> None:
     world.parts.fetch_sessions._sessions.clear()
 
 
-HAPPENINGS: Final = (
+EVENTS: Final = (
     _step("the disk fails", _fails(worlds.disk_fails)),
     _step("an append has a fault", _fails(worlds.has_fault)),
     _step("an append has a fault", _fails(worlds.has_fault)),
@@ -303,9 +305,9 @@ HAPPENINGS: Final = (
     _step("quota of others", _limit("z", producer_byte_rate=1)),
     _step("mutation quota of a", _limit("a", controller_mutation_rate=1)),
     _step("no quota", lambda w: [_limit(user)(w) for user in "az"]),
-    _step("5 ms pass", _passes(5)),
-    _step("600 ms pass", _passes(600)),
-    _step("an hour passes", _passes(3_600_000)),
+    _step("5 ms pass", _advance(5)),
+    _step("600 ms pass", _advance(600)),
+    _step("an hour passes", _advance(3_600_000)),
     _step("broker 2 leads t", lambda w: w.lead("t", leader=2)),
     _step("broker 1 leads t", lambda w: w.lead("t")),
     _step("broker 1 leads t with 2", lambda w: w.lead("t", isr=(1, 2))),
@@ -319,24 +321,24 @@ HAPPENINGS: Final = (
     _step("the coordinator knows all", _coordinator(ErrorCode.NONE)),
     _step("the coordinator answers", _coordinator_answers),
     _step("a transaction ends", lambda w: w.end_transaction(0)),
-    _step("a has become b", _is_now(0, "User:b")),
-    _step("a is super", _is_now(0, "User:super")),
-    _step("a is a", _is_now(0, "User:a")),
+    _step("a has become b", _change_principal(0, "User:b")),
+    _step("a is super", _change_principal(0, "User:super")),
+    _step("a is a", _change_principal(0, "User:a")),
     _step("replication is limited", _replication_limit(1)),
     _step("replication is not limited", _replication_limit(None)),
-    _step("sessions are forgotten", _forget_sessions),
+    _step("sessions are forgotten", _drop_sessions),
     _step("a heartbeat", lambda w: w.clients[0].send(4, HeartbeatRequest(group_id="g"))),
-    _step("the client hangs up", lambda w: w.clients[0].hang_up()),
-    _step("the follower hangs up", lambda w: w.followers[0].hang_up()),
+    _step("the client hangs up", lambda w: w.clients[0].disconnect()),
+    _step("the follower hangs up", lambda w: w.followers[0].disconnect()),
 )  # fmt: skip
 
 
 def grant(principal: str, name: str, *operations: Operation) -> Step:
-    def happen(world: World) -> None:
-        if world.is_guarded:
+    def apply(world: World) -> None:
+        if world.has_authorizer:
             world.allow(principal, name, *operations)
 
-    return Step(f"{principal} may {[each.name for each in operations]} {name}", happen)
+    return Step(f"{principal} may {[each.name for each in operations]} {name}", apply)
 
 
 grants = st.sampled_from(
@@ -354,6 +356,6 @@ grants = st.sampled_from(
 
 steps = st.lists(
     st.one_of(produces, produces, produces, fetches, fetches, two_topics,
-              st.sampled_from(HAPPENINGS), grants),
+              st.sampled_from(EVENTS), grants),
     min_size=6, max_size=40,
 )  # fmt: skip

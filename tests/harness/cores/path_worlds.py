@@ -85,13 +85,13 @@ class Client:
             self.connection.connection_lost(None)
             self.open()
         self.connection.get_buffer(-1)[: len(data)] = data
-        self.world.guarded(lambda: self.connection.buffer_updated(len(data)))
+        self.world.catching(lambda: self.connection.buffer_updated(len(data)))
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """Close the connection, and open another."""
         if not self.transport.closing:
             self.transport.closing = True
-            self.world.guarded(lambda: self.connection.connection_lost(None))
+            self.world.catching(lambda: self.connection.connection_lost(None))
             self.open()
 
     def collect(self) -> list[bytes]:
@@ -116,9 +116,9 @@ class Follower:
         self.epochs = [-1, -1]
         self.version = 17
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """Close the connection. The old session still exists, but the follower begins a new one."""
-        self.client.hang_up()
+        self.client.disconnect()
         self.session = (0, 0)
 
     def take(self, answer: bytes) -> None:
@@ -145,27 +145,29 @@ def _end_offset(records: bytes) -> int:
 class World:
     """Broker 1's parts, two clients, two followers. `fault` is raised by the next append."""
 
-    def __init__(self, directory: Path, *, fast: bool, guarded: bool, verifies: bool) -> None:
+    def __init__(
+        self, directory: Path, *, fast: bool, has_authorizer: bool, verifies: bool
+    ) -> None:
         self.fault: Callable[[Any], Exception] | None = None
-        self.escaped: list[str] = []
-        self.is_guarded = guarded
+        self.exceptions: list[str] = []
+        self.has_authorizer = has_authorizer
         properties = {} if verifies else {"transaction.partition.verification.enable": "false"}
         self.parts = Parts(directory / "a", directory / "b", properties=properties)
         self.parts.replicas.on_fatal = lambda _: None
         self.epochs = dict.fromkeys(TOPICS, 0)
-        if guarded:
+        if has_authorizer:
             self.authorizer = self.parts.authorizer = AclAuthorizer(["User:super"])
             self.allow("User:follower", CLUSTER_NAME, Operation.CLUSTER_ACTION)
             for principal in PRINCIPALS:
                 self.allow(principal, "x", Operation.WRITE)
                 for topic in TOPICS:
                     self.allow(principal, topic, Operation.WRITE)
-        self.coordinator_says = ErrorCode.NONE
-        self.unanswered: list[Callable[[], None]] = []
-        self.parts.verifier._ask = self._ask  # type: ignore[method-assign]
+        self.coordinator_error = ErrorCode.NONE
+        self.pending_answers: list[Callable[[], None]] = []
+        self.parts.verifier._request = self._ask  # type: ignore[method-assign]
         self.dispatcher = self.parts.dispatcher()
         if not fast:
-            self.dispatcher._learn = lambda *_: None  # type: ignore[method-assign]
+            self.dispatcher._prepare_fast_path = lambda *_: None  # type: ignore[method-assign]
         for topic in TOPICS:
             self.lead(topic)
         self.parts.announce("t")
@@ -175,20 +177,20 @@ class World:
 
     def _ask(self, question: Any, answered: Callable[[PartitionsResult], None]) -> None:
         """Answer in the place of the transaction coordinator."""
-        error = self.coordinator_says
+        error = self.coordinator_error
         result = PartitionsResult(errors=dict.fromkeys(question.partitions, error) if error else {})
         if error is ErrorCode.CONCURRENT_TRANSACTIONS:
-            self.unanswered.append(lambda: answered(result))
+            self.pending_answers.append(lambda: answered(result))
         else:
             answered(result)
 
-    def guarded(self, work: Callable[[], object]) -> None:
+    def catching(self, work: Callable[[], object]) -> None:
         """Run `work`, and record an exception: in an event loop, the client would get no answer."""
         try:
             with _inside(self):
                 work()
         except Exception as fault:
-            self.escaped.append(repr(fault))
+            self.exceptions.append(repr(fault))
 
     def lead(self, topic: str, **state: Any) -> None:
         epoch = self.epochs[topic] = self.epochs[topic] + 1
@@ -197,7 +199,9 @@ class World:
                  **{"isr": (1, *FOLLOWERS) if topic == "t" else (1,), **state})
             for index in range(TOPICS[topic])
         ]  # fmt: skip
-        self.guarded(lambda: self.parts.tell(*rows, max_message_bytes=str(TOPIC_BYTES_MAX)))
+        self.catching(
+            lambda: self.parts.apply_leader_and_isr(*rows, max_message_bytes=str(TOPIC_BYTES_MAX))
+        )
 
     def require_in_sync(self, count: int) -> None:
         """Set `min.insync.replicas` of the existing partitions."""
@@ -246,8 +250,10 @@ class World:
         return {
             "answers": answers,
             "closed": [client.transport.is_closing() for client in everyone],
-            "escaped": self.escaped,
-            "partitions": {p.topic_partition: _seen(p) for p in replicas.all_partitions()},
+            "escaped": self.exceptions,
+            "partitions": {
+                p.topic_partition: _observed_partition(p) for p in replicas.all_partitions()
+            },
             "offline": replicas.offline,
             "metrics": {
                 topic: {name: getattr(counters, name) for name in counters.__slots__}
@@ -271,7 +277,7 @@ class World:
         }  # fmt: skip
 
 
-def _seen(partition: Partition) -> dict[str, Any]:
+def _observed_partition(partition: Partition) -> dict[str, Any]:
     log = partition.log
     return {
         "bytes": b"".join(
@@ -324,16 +330,16 @@ def has_late_fault(log: Any) -> Exception:
 
 
 class Step(NamedTuple):
-    """One event of a world; `what` describes it in a failure's report."""
+    """One event of a world; `description` describes it in a failure's report."""
 
-    what: str
-    happen: Callable[[World], None]
+    description: str
+    apply: Callable[[World], None]
 
     def __repr__(self) -> str:
-        return self.what
+        return self.description
 
 
 def delete(world: World, topic: str) -> None:
     rows = [StopReplicaPartition(topic, index, -2, True) for index in range(TOPICS[topic])]
     command = StopReplicaCommand(1, 1, 1, rows)
-    world.guarded(lambda: run(world.parts.replicas.stop_replicas(command)))
+    world.catching(lambda: run(world.parts.replicas.stop_replicas(command)))

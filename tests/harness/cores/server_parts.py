@@ -57,7 +57,7 @@ from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.background_tasks import BackgroundTasks
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.turns import SliceScheduler
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.storage.filesystem import FileSystem
@@ -167,7 +167,7 @@ class Parts:
             1, self.logs, self.metadata, self.clock, LAG_MAX_MS, self.timers.call_later
         )
         self.metrics = Metrics()
-        self.turns = Turns()
+        self.slices = SliceScheduler()
         self.tasks = BackgroundTasks()
         self.waiter = MetadataWaiter(self.metadata)
         self.client_quotas = ClientQuotas(self.config, self.clock)
@@ -240,7 +240,7 @@ class Parts:
             self.replicas,
             self.metrics,
             self.clock,
-            self.turns,
+            self.slices,
             self.verifier,
             self.cluster,
             self.throttler,
@@ -277,7 +277,7 @@ class Parts:
             handler_table.table(self.handlers(), self.authorization, True, self.metadata),
             self.metrics.requests,
             self.throttler,
-            self.turns,
+            self.slices,
             self.produce_paths.fast,
             self.fetch_paths.fast,
         )
@@ -305,7 +305,7 @@ class Parts:
             self.transactions,
             self.telemetry,
             self.clock,
-            Turns(),
+            SliceScheduler(),
         ).server
 
     def config_applier(self) -> ConfigApplier:
@@ -335,7 +335,7 @@ class Parts:
             self.groups.on_partitions_deleted,
         )
 
-    def tell(
+    def apply_leader_and_isr(
         self, *rows: LeaderAndIsrPartition, controller_epoch: int = 1, **overrides: str
     ) -> CommandResult:
         """Apply a LeaderAndIsr command; `overrides` are configs of all its topics."""
@@ -346,7 +346,7 @@ class Parts:
 
     def lead(self, topic: str = "t", index: int = 0, **state: Any) -> Partition:
         """Make broker 1 the leader of a partition."""
-        self.tell(partition_state(topic=topic, partition=index, **state))
+        self.apply_leader_and_isr(partition_state(topic=topic, partition=index, **state))
         return self.replicas.partitions[topic][index]
 
     def coordinate(self, **state: Any) -> Partition:
@@ -359,12 +359,12 @@ class Parts:
         self.transactions.coordinator.set_num_partitions(1)
         return self.lead(TRANSACTION_STATE_TOPIC, **state)
 
-    def coordinate_elsewhere(self) -> None:
+    def coordinate_on_other_broker(self) -> None:
         """Move the leadership of the partition of `__consumer_offsets` to broker 2."""
         row = partition_state(2, (1, 2), None, 9, 9, GROUP_METADATA_TOPIC)
-        assert not any(self.tell(row).partition_errors.values())
+        assert not any(self.apply_leader_and_isr(row).partition_errors.values())
 
-    def tell_follower_has(self, partition: Partition, end_offset: int, broker_id: int = 2) -> None:
+    def fetch_as_follower(self, partition: Partition, end_offset: int, broker_id: int = 2) -> None:
         """A follower fetches at `end_offset`, so it has everything before."""
         topic, index = partition.topic_partition
         wanted = FetchPartition(topic, TOPIC_ID, index, end_offset, 1)

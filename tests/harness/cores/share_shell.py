@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment, partitions_of
+from kafkapy.coordinator.groups.consumer.assignment import (
+    EMPTY_ASSIGNMENT,
+    Assignment,
+    partitions_of,
+)
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.share.messages import ShareHeartbeat, StateRequest
 from kafkapy.coordinator.groups.share.share_group import ShareGroup
@@ -44,7 +48,7 @@ class ShareMember:
         self.member_id = member_id
         self.topics = topics
         self.epoch = 0
-        self.assigned: Assignment = NOTHING
+        self.assigned: Assignment = EMPTY_ASSIGNMENT
 
     def beat(self, epoch: int | None = None) -> ConsumerHeartbeatResult:
         """Send a heartbeat, and apply the answer."""

@@ -16,7 +16,7 @@ from kafkapy.zk.wire.connecting import (
     ConnectReply,
     ConnectRequest,
 )
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 from kafkapy.zk.wire.jute import Reader, encode
 from kafkapy.zk.wire.records import Acl
 from kafkapy.zk.wire.requests import CreateRequest, EmptyRequest, WatchedRequest
@@ -26,7 +26,7 @@ from tests.harness.cores.znodes import BytesFile
 OPEN = (Acl(31, "world", "anyone"),)
 
 
-class ZooKeeperDesk:
+class SocketlessServer:
     """A service on a file in memory, and its clock; `restart` is a kill -9."""
 
     def __init__(
@@ -52,7 +52,7 @@ class ZooKeeperDesk:
                 if connection in self.clients:
                     self.clients[connection].take(connection.take())
                 if connection.is_stalled:
-                    self.service.go_on(connection)
+                    self.service.handle_buffered(connection)
 
     def tick(self, passed_ms: int) -> None:
         """Advance the clock tick by tick, as the shell does."""
@@ -80,48 +80,48 @@ class Client:
     """One connection: requests with their replies, and the events that it received."""
 
     def __init__(
-        self, desk: ZooKeeperDesk, address: str = "127.0.0.1", subject: str | None = None
+        self, server: SocketlessServer, address: str = "127.0.0.1", subject: str | None = None
     ) -> None:
-        self._desk = desk
-        connection = desk.service.connected(address, 4711, subject)
+        self._server = server
+        connection = server.service.add_connection(address, 4711, subject)
         assert connection is not None, "too many connections"
         self.connection = connection
-        desk.clients[connection] = self
+        server.clients[connection] = self
         self.raw = b""
         self.frames: list[bytes] = []
         self.events: list[tuple[int, str]] = []
         self.session = ConnectReply(0, 0, 0, None)
-        self._cutter = FrameCutter(1 << 30)
+        self._decoder = FrameDecoder(1 << 30)
         self._xid = 0
 
     def take(self, data: bytes) -> None:
         self.raw += data
-        self._cutter.feed(data)
+        self._decoder.feed(data)
 
-    def say(self, data: bytes) -> None:
+    def send_bytes(self, data: bytes) -> None:
         """Send bytes."""
-        self._desk.service.received(self.connection, data)
-        self._desk.turn()
+        self._server.service.handle_data(self.connection, data)
+        self._server.turn()
 
     def next_frame(self) -> bytes:
-        frame = self._cutter.next_frame()
+        frame = self._decoder.next_frame()
         assert frame is not None, "no answer"
         return frame
 
     def connect(self, session: ConnectReply | None = None, timeout_ms: int = 30_000) -> None:
         known = session or ConnectReply(0, 0, 0, None)
         hello = ConnectRequest(0, 0, timeout_ms, known.session_id, known.password, False)
-        self.say(framed(encode(CONNECT_REQUEST, hello)))
+        self.send_bytes(encode_frame(encode(CONNECT_REQUEST, hello)))
         self.session = CONNECT_REPLY.read(Reader(self.next_frame()))
 
     def frame(self, op: int, body: requests.Request) -> bytes:
         """A request as bytes, numbered."""
         self._xid += 1
-        return framed(requests.encode_request(self._xid, op, body))
+        return encode_frame(requests.encode_request(self._xid, op, body))
 
     def call(self, op: OpCode, body: requests.Request = EmptyRequest()) -> Any:  # noqa: B008
         """Send a request. Returns the body of the reply, or the error; records earlier events."""
-        self.say(self.frame(op, body))
+        self.send_bytes(self.frame(op, body))
         return self.reply(op)
 
     def reply(self, op: OpCode) -> Any:
@@ -131,9 +131,9 @@ class Client:
         header, body = replies.decode_reply(op, frame)
         return ErrorCode(header.error) if header.error else body
 
-    def heard(self) -> list[tuple[int, str]]:
+    def take_events(self) -> list[tuple[int, str]]:
         """The events since the last call."""
-        while (frame := self._cutter.next_frame()) is not None:
+        while (frame := self._decoder.next_frame()) is not None:
             self._note(frame)
         events, self.events = self.events, []
         return events

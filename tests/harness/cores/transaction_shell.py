@@ -88,7 +88,7 @@ class TransactionShell:
             else:
                 self.held.append(append)
         self.markers.extend(effects.markers)
-        for token, request in effects.want_producer_id:
+        for token, request in effects.awaiting_producer_id:
             self.next_producer_id += 1
             again = replace(request, new_producer_id=self.next_producer_id)
             self.perform(self.coordinator.repeat_with_producer_id(self.now_ms, token, again))

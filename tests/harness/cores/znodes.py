@@ -79,16 +79,14 @@ def server(file: BytesFile | None = None) -> MemoryServer:
     return MemoryServer(ManualClock(), None if file is None else Journal(file))
 
 
-class ForgetfulZooKeeper(MemoryZooKeeper):
-    """A session that loses the answer of the next write to the path `loses`, and sends the write
-    again.
-    """
+class AnswerLosingZooKeeper(MemoryZooKeeper):
+    """A session that loses the answer to the next write of `lost_path`, and repeats the write."""
 
-    loses = ""
+    lost_path = ""
 
     async def multi(self, ops: Sequence[Op]) -> list[OpResult]:
-        if self.loses in [op.path for op in ops]:
-            self.loses = ""
+        if self.lost_path in [op.path for op in ops]:
+            self.lost_path = ""
             with contextlib.suppress(ZooKeeperError):
                 await super().multi(ops)
         return await super().multi(ops)

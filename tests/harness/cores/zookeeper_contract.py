@@ -22,7 +22,7 @@ from kafkapy.zk.zookeeper import (
     SessionExpired,
     SetData,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     Znode,
     ZnodeStat,
     ZooKeeper,
@@ -49,23 +49,23 @@ class Ensemble(Protocol):
     async def reconnect(self, client: Client) -> None: ...
 
 
-class Seen:
+class RecordingWatch:
     """A watch that records its events, and can wait for them."""
 
     def __init__(self) -> None:
         self.events: list[WatchEvent] = []
-        self._more = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def __call__(self, event: WatchEvent) -> None:
         self.events.append(event)
-        self._more.set()
+        self._changed.set()
 
     async def wait(self, count: int) -> list[WatchEvent]:
         """The events once there are `count` of them."""
         async with asyncio.timeout(LIMIT_S):
             while len(self.events) < count:
-                self._more.clear()
-                await self._more.wait()
+                self._changed.clear()
+                await self._changed.wait()
         return self.events
 
 
@@ -149,7 +149,7 @@ async def refusals(ensemble: Ensemble) -> None:
 async def watches_fire_once(ensemble: Ensemble) -> None:
     zk = await ensemble.connect()
     await zk.create("/a", b"")
-    seen = Seen()
+    seen = RecordingWatch()
     assert await zk.exists("/later", seen) is None
     await zk.get("/a", seen)
     await zk.children("/a", seen)
@@ -160,39 +160,39 @@ async def watches_fire_once(ensemble: Ensemble) -> None:
     await zk.create("/later", b"")
     await zk.exists("/")
     assert seen.events == [
-        WatchEvent(WatchKind.CHILDREN_CHANGED, "/a"),
-        WatchEvent(WatchKind.DATA_CHANGED, "/a"),
-        WatchEvent(WatchKind.CREATED, "/later"),
+        WatchEvent(WatchEventType.CHILDREN_CHANGED, "/a"),
+        WatchEvent(WatchEventType.DATA_CHANGED, "/a"),
+        WatchEvent(WatchEventType.CREATED, "/later"),
     ]
 
 
 async def watches_of_others(ensemble: Ensemble) -> None:
     """The event of another client's change arrives before anything that is read after it."""
     zk, other = await ensemble.connect(), await ensemble.connect()
-    seen = Seen()
+    seen = RecordingWatch()
     await zk.children("/", seen)
     await zk.pipeline([Get("/", seen)])
     await other.create("/a", b"")
     await zk.exists("/")
-    assert seen.events == [WatchEvent(WatchKind.CHILDREN_CHANGED, "/")]
+    assert seen.events == [WatchEvent(WatchEventType.CHILDREN_CHANGED, "/")]
 
 
 async def deletion_reaches_child_watches(ensemble: Ensemble) -> None:
     zk = await ensemble.connect()
     await zk.create("/a", b"")
-    seen, children = Seen(), Seen()
+    seen, children = RecordingWatch(), RecordingWatch()
     await zk.children("/a", seen)
     await zk.children("/a", children)
     await zk.get("/a", seen)
     await zk.get("/a", seen)
     await zk.delete("/a")
     await zk.exists("/")
-    assert seen.events == children.events == [WatchEvent(WatchKind.DELETED, "/a")]
+    assert seen.events == children.events == [WatchEvent(WatchEventType.DELETED, "/a")]
 
 
 async def no_watch_on_a_missing_node(ensemble: Ensemble) -> None:
     zk = await ensemble.connect()
-    phantom, real = Seen(), Seen()
+    phantom, real = RecordingWatch(), RecordingWatch()
     for read in (zk.get, zk.children):
         with pytest.raises(NoNode):
             await read("/a", phantom)
@@ -200,7 +200,7 @@ async def no_watch_on_a_missing_node(ensemble: Ensemble) -> None:
     await zk.create("/a", b"")
     await zk.create("/a/b", b"")
     await zk.exists("/")
-    assert real.events == [WatchEvent(WatchKind.CREATED, "/a")]
+    assert real.events == [WatchEvent(WatchEventType.CREATED, "/a")]
     assert phantom.events == []
 
 
@@ -269,10 +269,10 @@ async def ephemerals_end_with_their_session(ensemble: Ensemble) -> None:
     stat = await other.exists("/e")
     assert stat is not None
     assert stat.ephemeral_owner == one.session_id
-    seen = Seen()
+    seen = RecordingWatch()
     await other.exists("/e", seen)
     await one.close()
-    assert await seen.wait(1) == [WatchEvent(WatchKind.DELETED, "/e")]
+    assert await seen.wait(1) == [WatchEvent(WatchEventType.DELETED, "/e")]
     with pytest.raises(SessionExpired):
         await one.get("/")
 
@@ -280,19 +280,19 @@ async def ephemerals_end_with_their_session(ensemble: Ensemble) -> None:
 async def expiry_takes_everything_and_is_told(ensemble: Ensemble) -> None:
     one, other = await ensemble.connect(), await ensemble.connect()
     await one.create("/e", b"", CreateMode.EPHEMERAL)
-    mine, theirs = Seen(), Seen()
+    mine, theirs = RecordingWatch(), RecordingWatch()
     expired = asyncio.Event()
-    told: list[bool] = []
+    expirations: list[bool] = []
 
     def on_session_expired() -> None:
-        told.append(True)
+        expirations.append(True)
         expired.set()
 
     one.on_session_expired = on_session_expired
     await one.exists("/e", mine)
     await other.exists("/e", theirs)
     await ensemble.expire(one)
-    assert await theirs.wait(1) == [WatchEvent(WatchKind.DELETED, "/e")]
+    assert await theirs.wait(1) == [WatchEvent(WatchEventType.DELETED, "/e")]
     async with asyncio.timeout(LIMIT_S):
         await expired.wait()
     for attempt in (one.get("/"), one.multi([Create("/x", b"")]), one.pipeline([Get("/")])):
@@ -308,11 +308,12 @@ async def expiry_takes_everything_and_is_told(ensemble: Ensemble) -> None:
     assert stat is not None
     assert stat.ephemeral_owner == one.session_id
     assert mine.events == []
-    assert told == [True]
+    assert expirations == [True]
 
 
 CASES: list[Callable[[Ensemble], Awaitable[None]]] = [
     verbs,
+    the_last_change_of_children,
     null_data,
     refusals,
     watches_fire_once,

@@ -1,6 +1,6 @@
 """A conversation with every request of the protocol, and recorded conversations.
 
-A recording is a list of frames: [connection, "client" or "server", hex or "end"]. `replayed` sends
+A recording is a list of frames: [connection, "client" or "server", hex or "end"]. `replay` sends
 the client's frames to a service of ours, and returns its answers in the same form.
 """
 
@@ -21,7 +21,7 @@ from kafkapy.zk.service.zookeeper_service import ZooKeeperService
 from kafkapy.zk.wire import replies, requests
 from kafkapy.zk.wire.codes import OpCode, Permission
 from kafkapy.zk.wire.connecting import CONNECT_REPLY, CONNECT_REQUEST, ConnectRequest
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 from kafkapy.zk.wire.jute import Reader, encode
 from kafkapy.zk.wire.records import Acl, Stat
 from kafkapy.zk.wire.requests import (
@@ -229,14 +229,14 @@ def send_all(port: int) -> None:
             end = socket.create_connection(("127.0.0.1", port), LIMIT_S)
             ends.append(stack.enter_context(end))
             streams.append(stack.enter_context(end.makefile("rb")))
-            hello = ConnectRequest(0, 0, 30000, 0, None, False)
-            end.sendall(framed(encode(CONNECT_REQUEST, hello)))
+            connect_request = ConnectRequest(0, 0, 30000, 0, None, False)
+            end.sendall(encode_frame(encode(CONNECT_REQUEST, connect_request)))
             _receive(streams[-1])
         for xid, (number, op, body) in enumerate(script(), 1):
             own = AUTH_XID if op == OpCode.AUTH else xid
             head = encode(requests.HEADER, requests.RequestHeader(own, op))
             codec = {**requests.WRITES, **requests.BODIES}[op]
-            ends[number].sendall(framed(head + encode(codec, body)))
+            ends[number].sendall(encode_frame(head + encode(codec, body)))
             while (header := replies.HEADER.read(Reader(_receive(streams[number])))).xid != own:
                 assert header.xid == EVENT_XID
 
@@ -251,7 +251,7 @@ def _receive(stream: Any) -> bytes:
 Rows = list[tuple[int, str, str]]
 
 
-def recorded(name: str) -> Rows:
+def recording(name: str) -> Rows:
     """A conversation with Apache ZooKeeper (`dev/conformance/record_zookeeper.py`)."""
     return [tuple(row) for row in json.loads((FOLDER / f"{name}.json").read_text())]
 
@@ -261,22 +261,22 @@ def new_service(file: BytesFile) -> ZooKeeperService:
     return ZooKeeperService(Journal(file), ManualClock(), SeededRandom(1), ServiceSettings(), {})
 
 
-def replayed(rows: Rows, service: ZooKeeperService | None = None) -> Rows:
+def replay(rows: Rows, service: ZooKeeperService | None = None) -> Rows:
     """The same client's frames, with the answers of a service of ours (default: a new one)."""
     service = service or new_service(BytesFile())
     connections: dict[int, Any] = {}
-    cutters: dict[int, FrameCutter] = defaultdict(lambda: FrameCutter(1 << 30))
+    cutters: dict[int, FrameDecoder] = defaultdict(lambda: FrameDecoder(1 << 30))
     found: Rows = []
-    for number, who, frame in rows:
-        if who == "server":
+    for number, sender, frame in rows:
+        if sender == "server":
             continue
-        found.append((number, who, frame))
+        found.append((number, sender, frame))
         if number not in connections:
-            connections[number] = service.connected("127.0.0.1", 1000 + number)
+            connections[number] = service.add_connection("127.0.0.1", 1000 + number)
         if frame == "end":
-            service.disconnected(connections.pop(number))
+            service.remove_connection(connections.pop(number))
         else:
-            service.received(connections[number], framed(bytes.fromhex(frame)))
+            service.handle_data(connections[number], encode_frame(bytes.fromhex(frame)))
         while ready := service.commit():
             for each in ready:
                 own = next(key for key, value in connections.items() if value is each)
@@ -284,11 +284,11 @@ def replayed(rows: Rows, service: ZooKeeperService | None = None) -> Rows:
                 for part in iter(cutters[own].next_frame, None):
                     found.append((own, "server", part.hex()))
                 if each.is_stalled:
-                    service.go_on(each)
+                    service.handle_buffered(each)
     return found
 
 
-def told(rows: Rows) -> dict[int, list[Any]]:
+def server_frames(rows: Rows) -> dict[int, list[Any]]:
     """Server frames of each connection: (operation, header, body).
 
     Times, session ids, passwords and pings are left out. Names of children are sorted, and so are
@@ -297,14 +297,14 @@ def told(rows: Rows) -> dict[int, list[Any]]:
     ops: dict[tuple[int, int], list[int]] = defaultdict(list)
     sessions: dict[int, str] = {}
     answers: dict[int, list[Any]] = defaultdict(list)
-    begun: dict[tuple[int, str], bool] = {}
-    for number, who, frame in rows:
+    has_begun: dict[tuple[int, str], bool] = {}
+    for number, sender, frame in rows:
         if frame == "end":
             continue
         data = bytes.fromhex(frame)
-        first = not begun.get((number, who))
-        begun[number, who] = True
-        if who == "client":
+        first = not has_begun.get((number, sender))
+        has_begun[number, sender] = True
+        if sender == "client":
             if not first:
                 header, _ = requests.decode_header(data)
                 ops[number, header.xid].append(header.op)

@@ -17,7 +17,7 @@ from kafkapy.zk.service.zookeeper_service import ZooKeeperService
 from kafkapy.zk.wire import replies, requests
 from kafkapy.zk.wire.codes import ErrorCode, EventType, OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REPLY, CONNECT_REQUEST, ConnectReply, ConnectRequest
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 from kafkapy.zk.wire.jute import Reader, encode
 from kafkapy.zk.wire.records import Acl, Stat
 from kafkapy.zk.wire.requests import (
@@ -94,7 +94,7 @@ class Observer:
         """Whether a reply is missing."""
         return bool(self._sent) or not self._is_connected
 
-    def hello(self) -> bytes:
+    def connect_request_frame(self) -> bytes:
         """The first frame of a connection. It resumes the session, if there is one."""
         assert not self._sent, f"client {self.number} waits for replies"
         self._is_connected = False
@@ -111,7 +111,7 @@ class Observer:
         codec = {**requests.WRITES, **requests.BODIES}[op]
         return encode(requests.HEADER, requests.RequestHeader(self._xid, op)) + encode(codec, body)
 
-    def watches_again(self) -> bytes:
+    def set_watches_frame(self) -> bytes:
         """The first request of a resumed session: it sets the watches again."""
         data = tuple(path for path, mzxid in self._data.items() if mzxid is not None)
         absent = tuple(path for path, mzxid in self._data.items() if mzxid is None)
@@ -137,7 +137,7 @@ class Observer:
         _, reply = replies.decode_reply(op, frame)
         if op in WRITES:
             self.writes.append(Write(header.zxid, self.number, op, body, header.error, reply))
-        self._look(op, body, header.error, reply)
+        self._check_watches(op, body, header.error, reply)
 
     def _event(self, event: replies.WatcherEvent) -> None:
         self.events += 1
@@ -148,18 +148,18 @@ class Observer:
         if event.kind == EventType.NODE_DELETED:
             self._children.pop(event.path, None)
 
-    def _look(self, op: OpCode, body: Body, error: int, reply: Any) -> None:
+    def _check_watches(self, op: OpCode, body: Body, error: int, reply: Any) -> None:
         """Check a reply against the watches, and record the watch that it sets."""
         if op in (OpCode.MULTI, OpCode.SET_WATCHES):
             return
         path = reply.path if op is OpCode.CREATE2 and not error else body.path
         stat: Stat | None = getattr(reply, "stat", None)
-        is_gone = error == ErrorCode.NONODE or (op is OpCode.DELETE and not error)
+        is_missing = error == ErrorCode.NONODE or (op is OpCode.DELETE and not error)
         # A missing parent has the same error code.
-        if stat is not None or (is_gone and op is not OpCode.CREATE2):
+        if stat is not None or (is_missing and op is not OpCode.CREATE2):
             self._compare(path, stat)
         if isinstance(body, WatchedRequest) and body.watch:
-            if op is OpCode.EXISTS and is_gone:
+            if op is OpCode.EXISTS and is_missing:
                 self._data[path] = None
             elif stat is not None and op is OpCode.GET_CHILDREN2:
                 self._children[path] = stat.pzxid
@@ -167,14 +167,14 @@ class Observer:
                 self._data[path] = stat.mzxid
 
     def _compare(self, path: str, stat: Stat | None) -> None:
-        who = f"client {self.number} sees {path} before its event"
+        error_text = f"client {self.number} sees {path} before its event"
         if path in self._data:
             seen = self._data[path]
-            assert (stat is None) == (seen is None), who
-            assert stat is None or seen is None or stat.mzxid <= seen, who
+            assert (stat is None) == (seen is None), error_text
+            assert stat is None or seen is None or stat.mzxid <= seen, error_text
         if path in self._children:
-            assert stat is not None, who
-            assert stat.pzxid <= self._children[path], who
+            assert stat is not None, error_text
+            assert stat.pzxid <= self._children[path], error_text
 
 
 class Serial:
@@ -186,11 +186,11 @@ class Serial:
         self._connections = []
         self._cutters = []
         for observer in self.observers:
-            connection = self.service.connected("127.0.0.1", observer.number + 1)
+            connection = self.service.add_connection("127.0.0.1", observer.number + 1)
             assert connection is not None
             self._connections.append(connection)
-            self._cutters.append(FrameCutter(1 << 30))
-            self._send(observer.number, observer.hello())
+            self._cutters.append(FrameDecoder(1 << 30))
+            self._send(observer.number, observer.connect_request_frame())
 
     def write(self, number: int, op: OpCode, body: Body) -> Write:
         """Do a write of a client, and return it."""
@@ -199,7 +199,7 @@ class Serial:
         return observer.writes[-1]
 
     def _send(self, number: int, frame: bytes) -> None:
-        self.service.received(self._connections[number], framed(frame))
+        self.service.handle_data(self._connections[number], encode_frame(frame))
         for ready in self.service.commit():
             own = self._connections.index(ready)
             self._cutters[own].feed(ready.take())
@@ -222,9 +222,9 @@ def replay(observers: list[Observer], before: Iterable[tuple[OpCode, Body]]) -> 
     ours = {each.session.session_id: each.number for each in serial.observers}
     for number, write in enumerate(writes):
         assert write.zxid == writes[0].zxid + number, f"nobody knows of the write before {write}"
-        again = serial.write(write.client, write.op, write.body)
-        found = (again.error, plain(again.reply, 0, ours))
-        assert found == (write.error, plain(write.reply, base, theirs)), (write, again)
+        repeated = serial.write(write.client, write.op, write.body)
+        found = (repeated.error, plain(repeated.reply, 0, ours))
+        assert found == (write.error, plain(write.reply, base, theirs)), (write, repeated)
     return len(writes)
 
 

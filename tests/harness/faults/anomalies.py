@@ -121,14 +121,14 @@ class _PartitionView:
         self.polled: dict[Mode, set[int]] = {poll.mode: set() for poll in polls}
         for send in sends:
             if send.outcome is Outcome.ACKED and send.offset >= 0:
-                self._know(send.offset, send.value)
+                self._add_value(send.offset, send.value)
         for poll in polls:
             self.polled[poll.mode].update(poll.values)
             for offset, value in zip(poll.offsets, poll.values, strict=True):
-                self._know(offset, value)
+                self._add_value(offset, value)
         self.highest_polled = max((max(poll.offsets) for poll in polls), default=-1)
 
-    def _know(self, offset: int, value: int) -> None:
+    def _add_value(self, offset: int, value: int) -> None:
         self.values_at[offset].add(value)
         self.offsets_of[value].add(offset)
 

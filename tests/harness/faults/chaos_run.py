@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.faults import chaos_workload, former_leaders
 from tests.harness.faults.anomalies import Anomalies, History
-from tests.harness.faults.chaos_workload import Party, Poller, Reader, Sender, Writer
+from tests.harness.faults.chaos_workload import ClientThread, Poller, Reader, Sender, Writer
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 from tests.harness.faults.former_leaders import Leaderships
 from tests.harness.storage import replica_bytes
@@ -64,7 +64,7 @@ class Verdict(NamedTuple):
 
 
 @contextmanager
-def noted(cases: list[str]) -> Iterator[None]:
+def collect_failures(cases: list[str]) -> Iterator[None]:
     """Add a failed assertion to the cases of an anomaly."""
     try:
         yield
@@ -140,10 +140,10 @@ class Workload:
     def abandon(self) -> None:
         """End the threads, if `finish` did not."""
         with ExitStack() as ends:
-            for party in self._parties():
-                ends.callback(party.abandon)
+            for thread in self._client_threads():
+                ends.callback(thread.abandon)
 
-    def _parties(self) -> list[Party]:
+    def _client_threads(self) -> list[ClientThread]:
         return [*self.writers, *self.readers]
 
     @property
@@ -165,19 +165,21 @@ class Workload:
         `leaders` is given if the cluster has brokers of Apache Kafka.
         """
         found: Anomalies = {"not-healed": [], "not-ended": [], "lost-position": []}
-        found["thread-ended"] = [party.name for party in self._parties() if not party.is_alive()]
+        found["thread-ended"] = [
+            thread.name for thread in self._client_threads() if not thread.is_alive()
+        ]
         full_isr_s = -1.0
-        with noted(found["not-healed"]):
+        with collect_failures(found["not-healed"]):
             full_isr_s = self.cluster.wait_for_full_isr(ISR_LIMIT_S)
-        with noted(found["not-healed"]):
+        with collect_failures(found["not-healed"]):
             self._drain()
-        for party in self._parties():
-            with noted(found["not-ended"]):
-                party.stop()
+        for thread in self._client_threads():
+            with collect_failures(found["not-ended"]):
+                thread.stop()
         for reader in self.readers:
             found["lost-position"] += [lost.text for lost in reader.poller.lost_positions]
         found["fatal-producer-error"] = [e for w in self.writers for e in w.fatal_errors]
-        assignment = self._compared()
+        assignment = self._compared_partitions()
         # A member whose LeaveGroup request was lost expires, which appends a record: this must not
         # happen while one broker after another stops.
         for group in self.groups:
@@ -215,7 +217,7 @@ class Workload:
 
     def _wait_until_read(self, readers: list[Reader], ends: list[int]) -> None:
         pollers = [reader.poller for reader in readers]
-        wait_until(lambda: chaos_workload.drained(pollers, ends), DRAIN_LIMIT_S, "not drained")
+        wait_until(lambda: chaos_workload.not_drained(pollers, ends), DRAIN_LIMIT_S, "not drained")
 
     def _wait_until_committed(self, group: str, topic: str, ends: list[int]) -> list[int]:
         """The group's committed offsets, once they have reached `ends`."""
@@ -229,7 +231,7 @@ class Workload:
         wait_until(lacking, COMMIT_LIMIT_S, f"offsets of {group} not committed")
         return found
 
-    def _compared(self) -> dict[TopicPartition, list[int]]:
+    def _compared_partitions(self) -> dict[TopicPartition, list[int]]:
         """The partitions whose replicas must be equal, byte for byte."""
         return self.cluster.assignment()
 
@@ -239,7 +241,7 @@ class Workload:
         answers = [answer for writer in self.writers for answer in writer.refusals]
         answers += [lost for reader in self.readers for lost in reader.poller.lost_positions]
         leaders.allow(answers, found, allowed)
-        closing = {party.name for party in self._parties() if party.is_closing}
+        closing = {thread.name for thread in self._client_threads() if thread.is_closing}
         for case in list(found["not-ended"]):
             if case.split()[-1] in closing:
                 found["not-ended"].remove(case)

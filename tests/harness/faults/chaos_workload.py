@@ -26,9 +26,10 @@ from tests.harness.processes.waiting import join
 PADDING = b"x" * 80
 DELIVERY_LIMIT_S = 90.0
 STOP_LIMIT_S = DELIVERY_LIMIT_S + 30
-AT_ONCE = 2
-_SILENCE_S = 10.0
+BURST_RECORDS = 2
 """Records that a writer produces to a partition in one go: half the requests of one at a time."""
+_SILENCE_S = 10.0
+"""The time without records after which an assigned consumer assigns its partitions again."""
 QUICK_TO_RECONNECT = {
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 500,
@@ -38,7 +39,7 @@ QUICK_TO_RECONNECT = {
 }
 
 
-UNKNOWN = {
+UNKNOWN_PARTITION_ERRORS = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
@@ -50,9 +51,9 @@ _PROTOCOLS: Mapping[Mode, Mapping[str, str | int]] = {
     Mode.CONSUMER: {"group.protocol": "consumer"},
 }
 
-LOGGED = {"debug": "eos", "log_level": 7}
+PRODUCER_LOG_CONFIG = {"debug": "eos", "log_level": 7}
 """Configs with which librdkafka logs epochs, sequences and transactions."""
-LOGGED_MEMBERS = {"debug": "cgrp", "log_level": 7}
+MEMBER_LOG_CONFIG = {"debug": "cgrp", "log_level": 7}
 """Configs with which librdkafka logs the events of a group member."""
 
 
@@ -65,7 +66,7 @@ def logger_to(file: Path) -> logging.Logger:
     return logger
 
 
-class Party(threading.Thread):
+class ClientThread(threading.Thread):
     """A thread with clients of librdkafka, which runs until `stop`.
 
     `is_closing` is set once it only closes its consumer.
@@ -86,8 +87,8 @@ class Party(threading.Thread):
         self.stop()
 
 
-class Sender(Party):
-    """A party that produces."""
+class Sender(ClientThread):
+    """A client thread that produces."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -125,7 +126,7 @@ class Writer(Sender):
         self._topic = topic
         self._partitions = partitions
         self._history = history
-        self._interval_s = AT_ONCE * partitions / rate
+        self._interval_s = BURST_RECORDS * partitions / rate
         self._number = number
         self._beside_apache = beside_apache
         self._next = [0] * partitions
@@ -175,7 +176,7 @@ class Writer(Sender):
                 "request.timeout.ms": 5000,
                 "max.in.flight.requests.per.connection": 1 if self._beside_apache else 5,
                 **QUICK_TO_RECONNECT,
-                **LOGGED,
+                **PRODUCER_LOG_CONFIG,
                 "error_cb": self._note,
             },
             logger=self._logger,
@@ -188,7 +189,7 @@ class Writer(Sender):
 
     def _send_to_all(self, producer: Producer) -> None:
         try:
-            for index in range(AT_ONCE * self._partitions):
+            for index in range(BURST_RECORDS * self._partitions):
                 self._send(producer, index % self._partitions)
             producer.poll(0)
         except BufferError:
@@ -200,11 +201,13 @@ class Writer(Sender):
             self._topic,
             b"%d %s" % (value, PADDING),
             partition=partition,
-            on_delivery=self._answered(partition, value),
+            on_delivery=self._delivery_callback(partition, value),
         )
         self._next[partition] += 1
 
-    def _answered(self, partition: int, value: int) -> Callable[[KafkaError | None, Message], None]:
+    def _delivery_callback(
+        self, partition: int, value: int
+    ) -> Callable[[KafkaError | None, Message], None]:
         def note(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 offset = message.offset()
@@ -252,7 +255,7 @@ class Poller:
         self.position = [0] * partitions
         self.lost_positions: list[Refusal] = []
         self._silence_limit_s = _SILENCE_S if beside_apache and group is None else math.inf
-        self._heard_s = time.monotonic()
+        self._last_records_s = time.monotonic()
         self.errors: dict[str, int] = defaultdict(int)
         self._topic = topic
         self._history = history
@@ -267,7 +270,7 @@ class Poller:
                 **_PROTOCOLS[self.mode],
                 "fetch.wait.max.ms": 200,
                 **QUICK_TO_RECONNECT,
-                **({} if log is None else LOGGED_MEMBERS),
+                **({} if log is None else MEMBER_LOG_CONFIG),
             },
             logger=self._logger or logging.getLogger(__name__),
         )
@@ -278,8 +281,8 @@ class Poller:
 
     def _assign(self) -> None:
         """Assign all partitions at the consumer's current positions."""
-        here = [TopicPartition(self._topic, p, at) for p, at in enumerate(self.position)]
-        self._consumer.assign(here)
+        positions = [TopicPartition(self._topic, p, at) for p, at in enumerate(self.position)]
+        self._consumer.assign(positions)
 
     def poll(self, records: int = 500) -> list[Poll]:
         """Records that arrive within 0.2 s, by partition."""
@@ -287,25 +290,25 @@ class Poller:
         for message in self._consumer.consume(records, 0.2):
             error = message.error()
             if error is not None:
-                self._failed(error, message)
+                self._on_error(error, message)
                 continue
             value = int(message.value().split(b" ", 1)[0])
             rows[message.partition()].append((message.offset(), value))
             self.position[message.partition()] = message.offset() + 1
         at = time.monotonic()
-        if rows or at - self._heard_s > self._silence_limit_s:
-            self._heard_s = at
+        if rows or at - self._last_records_s > self._silence_limit_s:
+            self._last_records_s = at
             if not rows:
                 self._assign()
         found = [Poll(self.name, self.mode, p, *run_of(run), at) for p, run in rows.items()]
         self._history.polls += found
         return found
 
-    def _failed(self, error: KafkaError, message: Message) -> None:
+    def _on_error(self, error: KafkaError, message: Message) -> None:
         self.errors[error.name()] += 1
         if self.mode is not Mode.ASSIGN:
             return
-        if error.code() in UNKNOWN:
+        if error.code() in UNKNOWN_PARTITION_ERRORS:
             self._assign()
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             partition = message.partition()
@@ -320,8 +323,8 @@ class Poller:
                 handler.close()
 
 
-class Reader(Party):
-    """A party that polls."""
+class Reader(ClientThread):
+    """A client thread that polls."""
 
     def __init__(self, poller: Poller) -> None:
         super().__init__(poller.name)
@@ -381,7 +384,7 @@ def wait_for_empty_group(servers: str, group: str, limit_s: float = 60.0) -> Non
     wait_until(lacking, limit_s, f"group {group} is not empty")
 
 
-def drained(pollers: list[Poller], ends: list[int]) -> list[str]:
+def not_drained(pollers: list[Poller], ends: list[int]) -> list[str]:
     """Pollers that have not read up to `ends` yet: assigned ones, and the group as a whole."""
     late = []
     groups: dict[Mode, list[int]] = {}

@@ -17,7 +17,7 @@ from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 from tests.harness.faults.scenario import Scenario, leader
 
 LIMIT_S = 60.0
-BESIDE = "beside"
+OTHER_TOPIC = "beside"
 """A topic without replicas in the lost directory, which needs only one replica."""
 
 
@@ -29,52 +29,56 @@ def log_dir_failure(*, of_leader: bool, bounce: bool) -> Scenario:
     """
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
-        broker_id, lost = whom(cluster, of_leader)
+        broker_id, lost = choose_broker(cluster, of_leader)
         broker, lost_dir = cluster.brokers[broker_id], cluster.log_dirs[broker_id][1]
-        create_topic(cluster, BESIDE, 2, 3, 1)
-        wait_until(lambda: ["no topic"] * (len(beside(cluster, broker_id)) == 0), LIMIT_S, "none")
+        create_topic(cluster, OTHER_TOPIC, 2, 3, 1)
+        wait_until(
+            lambda: ["no topic"] * (len(other_topic_partitions(cluster, broker_id)) == 0),
+            LIMIT_S,
+            "none",
+        )
         away = lost_dir.with_name(f"{lost_dir.name}.away")
         lost_dir.rename(away)
         lost_dir.touch()
         if bounce:
             broker.stop()
-            cluster.start_again(broker)
-        wait_until(lambda: still_there(cluster, broker_id, lost), LIMIT_S, "not taken over")
+            cluster.start_supervised(broker)
+        wait_until(lambda: not_taken_over(cluster, broker_id, lost), LIMIT_S, "not taken over")
         assert broker.running
         workload.wait_for_progress(500)
         yield f"broker {broker_id} lost partitions {lost}, bounce {bounce}"
-        alone(cluster, broker_id)
+        lead_alone(cluster, broker_id)
         yield f"broker {broker_id} alone serves what it has left"
         broker.stop()
         lost_dir.unlink()
         away.rename(lost_dir)
-        cluster.start_again(broker)
+        cluster.start_supervised(broker)
         cluster.wait_for_full_isr(2 * LIMIT_S)
 
     # A new segment every 3 s, as in Kafka's test: its creation detects the lost directory.
     return Scenario(faults, log_dirs=2, overrides={"log.roll.ms": "3000"})
 
 
-def whom(cluster: FaultCluster, of_leader: bool) -> tuple[int, list[int]]:
+def choose_broker(cluster: FaultCluster, of_leader: bool) -> tuple[int, list[int]]:
     """A broker whose second directory has a replica that it leads (or follows), and the
     partitions in that directory."""
     for broker_id in sorted(cluster.brokers):
-        lost = held(cluster.log_dirs[broker_id][1], TOPIC)
+        lost = partitions_in(cluster.log_dirs[broker_id][1], TOPIC)
         if any((cluster.leader(TOPIC, p) == broker_id) == of_leader for p in lost):
             return broker_id, lost
     raise AssertionError(f"nobody has a suitable replica of {TOPIC}; {leader(cluster)} leads 0")
 
 
-def held(log_dir: Path, topic: str) -> list[int]:
+def partitions_in(log_dir: Path, topic: str) -> list[int]:
     """The partitions of a topic in a log directory."""
     return sorted(int(path.name.rpartition("-")[2]) for path in log_dir.glob(f"{topic}-*[0-9]"))
 
 
-def beside(cluster: FaultCluster, broker_id: int) -> list[int]:
-    return held(cluster.log_dirs[broker_id][0], BESIDE)
+def other_topic_partitions(cluster: FaultCluster, broker_id: int) -> list[int]:
+    return partitions_in(cluster.log_dirs[broker_id][0], OTHER_TOPIC)
 
 
-def still_there(cluster: FaultCluster, broker_id: int, partitions: list[int]) -> list[str]:
+def not_taken_over(cluster: FaultCluster, broker_id: int, partitions: list[int]) -> list[str]:
     """Lost partitions that still have the broker in the ISR, or that no other broker leads."""
     states = {p: cluster.state(TOPIC, p) for p in partitions}
     return [
@@ -84,27 +88,29 @@ def still_there(cluster: FaultCluster, broker_id: int, partitions: list[int]) ->
     ]
 
 
-def alone(cluster: FaultCluster, broker_id: int) -> None:
+def lead_alone(cluster: FaultCluster, broker_id: int) -> None:
     """Kill the other brokers: this one must lead and serve its remaining partitions. Then start
     the others again."""
     others = [broker for i, broker in cluster.brokers.items() if i != broker_id]
-    [partition, *_] = beside(cluster, broker_id)
+    [partition, *_] = other_topic_partitions(cluster, broker_id)
     for broker in others:
         broker.kill()
     wait_until(
-        lambda: ["not led"] * (cluster.state(BESIDE, partition).get("isr") != [broker_id]),
+        lambda: ["not led"] * (cluster.state(OTHER_TOPIC, partition).get("isr") != [broker_id]),
         LIMIT_S,
-        f"broker {broker_id} does not lead {BESIDE}-{partition}",
+        f"broker {broker_id} does not lead {OTHER_TOPIC}-{partition}",
     )
     servers = cluster.brokers[broker_id].bootstrap_servers
     producer = Producer({"bootstrap.servers": servers, "acks": "all", **QUICK_TO_RECONNECT})
-    producer.produce(BESIDE, b"alone", partition=partition)
+    producer.produce(OTHER_TOPIC, b"alone", partition=partition)
     assert producer.flush(LIMIT_S) == 0
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": BESIDE, **QUICK_TO_RECONNECT})
-    consumer.assign([TopicPartition(BESIDE, partition, 0)])
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": OTHER_TOPIC, **QUICK_TO_RECONNECT}
+    )
+    consumer.assign([TopicPartition(OTHER_TOPIC, partition, 0)])
     message = consumer.poll(LIMIT_S)
     assert message is not None
     assert message.value() == b"alone", message.error()
     consumer.close()
     for broker in others:
-        cluster.start_again(broker)
+        cluster.start_supervised(broker)

@@ -169,23 +169,23 @@ class _Instance(threading.Thread):
         super().__init__(name=f"an instance of {copier._thread.name}")
         self._copier = copier
         self._calls = 0
-        self._is_given_up = False
+        self._is_abandoned = False
 
     def wait_until_ended_or_stuck(self) -> None:
         calls = -1
         while self.is_alive() and self._calls != calls:
             calls = self._calls
             self.join(_STUCK_S)
-        self._is_given_up = True
+        self._is_abandoned = True
 
     def run(self) -> None:
         try:
-            self._live()
+            self._copy()
         except BaseException as fault:
             self._copier._fault = fault
             raise
 
-    def _live(self) -> None:
+    def _copy(self) -> None:
         copier = self._copier
         producer = copier.producer()
         with _reader(copier._servers, "read_committed", f"copy-{copier._source}") as consumer:
@@ -195,9 +195,9 @@ class _Instance(threading.Thread):
                 partitions = _partitions(consumer, copier._source)
                 committed = consumer.committed(partitions, timeout=_CALL_S)
                 consumer.assign(committed)
-                if not self._is_given_up:
+                if not self._is_abandoned:
                     copier.copied = sum(max(0, p.offset) for p in committed)
-                while not copier._is_done() and not self._is_given_up:
+                while not copier._is_done() and not self._is_abandoned:
                     self._transaction(producer, consumer, partitions)
                     self._calls += 1
             except KafkaException:
@@ -228,7 +228,7 @@ class _Instance(threading.Thread):
                 consumer.seek(TopicPartition(copier._source, partition, offset))
             return
         self._commit(producer)
-        if not self._is_given_up:
+        if not self._is_abandoned:
             copier.copied += len(messages)
 
     def _commit(self, producer: Producer) -> None:

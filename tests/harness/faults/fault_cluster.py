@@ -165,7 +165,7 @@ class FaultCluster:
         self.zookeeper.release()
         self._open.close()
 
-    def start_again(self, broker: ServerProcess, limit_s: float = 60.0) -> None:
+    def start_supervised(self, broker: ServerProcess, limit_s: float = 60.0) -> None:
         """Start a broker, and start it again when it ends, as a supervisor does.
 
         A broker must end while ZooKeeper is away. `failed_starts` has the reasons.
@@ -185,7 +185,7 @@ class FaultCluster:
                 if time.monotonic() > deadline:
                     raise
 
-    def exchange(self, broker_id: int, kind: Kind, *, clean: bool) -> None:
+    def replace_broker(self, broker_id: int, kind: Kind, *, clean: bool) -> None:
         """Stop or kill a broker, and start one of another kind on its directory."""
         old = self.brokers[broker_id]
         assert isinstance(old, BrokerProcess | ApacheBroker)
@@ -196,7 +196,7 @@ class FaultCluster:
         new = kind(old.log_dir, old.properties, self.zookeeper)
         new.port, new.bootstrap_servers = old.port, old.bootstrap_servers
         self.brokers[broker_id] = new
-        self.start_again(new)
+        self.start_supervised(new)
         self.wait_for_full_isr()
 
     def _pids(self) -> list[int]:
@@ -273,7 +273,7 @@ class FaultCluster:
                     found[TopicPartition(topic, int(partition))] = replicas
         return found
 
-    def not_full(self) -> list[str]:
+    def incomplete_isrs(self) -> list[str]:
         """Partitions of all topics whose ISR is not their assignment, as text."""
         lacking = []
         with self.client() as client:
@@ -299,7 +299,7 @@ class FaultCluster:
 
     def wait_for_full_isr(self, limit_s: float = 60.0) -> float:
         """Seconds until every ISR is full. Raises AssertionError after the limit."""
-        return wait_until(self.not_full, limit_s, "ISR not full")
+        return wait_until(self.incomplete_isrs, limit_s, "ISR not full")
 
     # requests to the controller, by znodes
 

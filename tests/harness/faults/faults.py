@@ -36,8 +36,8 @@ from tests.harness.faults.links import ANYONE, Link, Trouble
 from tests.harness.processes.apache_kafka import ApacheBroker
 from tests.harness.processes.broker_process import ServerProcess
 
-ALONE: Final = 0.6
-LONELY_LIMIT_S: Final = 30.0
+SINGLE_FAULT_PROBABILITY: Final = 0.6
+LEAVE_ISR_LIMIT_S: Final = 30.0
 COORDINATOR_PARTITIONS: Final = 4
 """The number of partitions of each internal topic."""
 _HALF_OPEN: Final = (Trouble.HOLD, Trouble.HOLD_REQUESTS, Trouble.HOLD_ANSWERS)
@@ -82,8 +82,8 @@ class Chaos:
         if not self._deck:
             self._deck = self._chance.sample(names, len(names))
         name = self._deck.pop()
-        others = [n for n in names if (n in OF_PROCESSES) != (name in OF_PROCESSES)]
-        if not others or self._chance.random() < ALONE:
+        others = [n for n in names if (n in PROCESS_FAULTS) != (name in PROCESS_FAULTS)]
+        if not others or self._chance.random() < SINGLE_FAULT_PROBABILITY:
             return self.run(name)
         twin = Chaos(self.cluster, self._topic, self._partitions, self._chance.randrange(10**9))
         with ThreadPoolExecutor(1) as executor:
@@ -93,12 +93,12 @@ class Chaos:
 
     # targets
 
-    def _any(self) -> int:
+    def _any_broker(self) -> int:
         return self._chance.choice(sorted(self.cluster.brokers))
 
     def _leader(self) -> int:
         found = self.cluster.leader(self._topic, self._chance.randrange(self._partitions))
-        return found if found in self.cluster.brokers else self._any()
+        return found if found in self.cluster.brokers else self._any_broker()
 
     def _follower(self) -> int:
         partition = self._chance.randrange(self._partitions)
@@ -107,7 +107,7 @@ class Chaos:
 
     def _controller(self) -> int:
         found = self.cluster.controller_id()
-        return found if found in self.cluster.brokers else self._any()
+        return found if found in self.cluster.brokers else self._any_broker()
 
     def _coordinator(self) -> int:
         """The coordinator of some transactional id, or of some group."""
@@ -115,11 +115,11 @@ class Chaos:
             found = self.cluster.leader(topic, self._chance.randrange(COORDINATOR_PARTITIONS))
             if found in self.cluster.brokers:
                 return found
-        return self._any()
+        return self._any_broker()
 
     # processes
 
-    def _down(self, ids: list[int], clean: bool) -> str:
+    def _restart(self, ids: list[int], clean: bool) -> str:
         brokers = [self.cluster.brokers[broker_id] for broker_id in ids]
         for broker in brokers:
             if clean:
@@ -135,7 +135,7 @@ class Chaos:
             self.wait(self._chance.uniform(0.2, 1.5))
             brokers[0].kill()
         for broker in brokers:
-            self.cluster.start_again(broker)
+            self.cluster.start_supervised(broker)
         return f"brokers {ids}, down for {seconds:.1f} s"
 
     @staticmethod
@@ -150,45 +150,45 @@ class Chaos:
             print(f"  {failure}".partition(";")[0], flush=True)
 
     def kill(self) -> str:
-        return self._down([self._any()], clean=False)
+        return self._restart([self._any_broker()], clean=False)
 
     def kill_leader(self) -> str:
-        return self._down([self._leader()], clean=False)
+        return self._restart([self._leader()], clean=False)
 
     def kill_follower(self) -> str:
-        return self._down([self._follower()], clean=False)
+        return self._restart([self._follower()], clean=False)
 
     def kill_controller(self) -> str:
-        return self._down([self._controller()], clean=False)
+        return self._restart([self._controller()], clean=False)
 
     def kill_coordinator(self) -> str:
-        return self._down([self._coordinator()], clean=False)
+        return self._restart([self._coordinator()], clean=False)
 
     def kill_two(self) -> str:
-        return self._down(self._chance.sample(sorted(self.cluster.brokers), 2), clean=False)
+        return self._restart(self._chance.sample(sorted(self.cluster.brokers), 2), clean=False)
 
     def kill_all(self) -> str:
         ids = sorted(self.cluster.brokers)
         self._chance.shuffle(ids)
-        return self._down(ids, clean=False)
+        return self._restart(ids, clean=False)
 
     def bounce(self) -> str:
-        return self._down([self._any()], clean=True)
+        return self._restart([self._any_broker()], clean=True)
 
     def bounce_leader(self) -> str:
-        return self._down([self._leader()], clean=True)
+        return self._restart([self._leader()], clean=True)
 
     def bounce_controller(self) -> str:
-        return self._down([self._controller()], clean=True)
+        return self._restart([self._controller()], clean=True)
 
     def _pause(self, broker_id: int) -> str:
         broker = self.cluster.brokers[broker_id]
         seconds = SESSION_TIMEOUT_S * self._chance.choice([0.5, 1.5, 2.5])
-        stopped(broker, lambda: self.wait(seconds))
+        while_paused(broker, lambda: self.wait(seconds))
         return f"broker {broker_id} for {seconds:.1f} s"
 
     def pause(self) -> str:
-        return self._pause(self._any())
+        return self._pause(self._any_broker())
 
     def pause_leader(self) -> str:
         return self._pause(self._leader())
@@ -262,13 +262,13 @@ class Chaos:
         return f"{trouble.name} for broker {broker_id} for {seconds:.1f} s"
 
     def zk_cut(self) -> str:
-        return self._zookeeper_link(self._any(), Trouble.CUT)
+        return self._zookeeper_link(self._any_broker(), Trouble.CUT)
 
     def zk_cut_controller(self) -> str:
         return self._zookeeper_link(self._controller(), Trouble.CUT)
 
     def zk_half_open(self) -> str:
-        return self._zookeeper_link(self._any(), self._chance.choice(_HALF_OPEN))
+        return self._zookeeper_link(self._any_broker(), self._chance.choice(_HALF_OPEN))
 
     def zk_restart(self) -> str:
         self.cluster.zookeeper.kill()
@@ -292,7 +292,7 @@ class Chaos:
         return f"the session of broker {broker_id}"
 
     def expire(self) -> str:
-        return self._expire(self._any())
+        return self._expire(self._any_broker())
 
     def expire_controller(self) -> str:
         return self._expire(self._controller())
@@ -301,7 +301,7 @@ class Chaos:
 
     def _disk(self, disorder: Disorder) -> str:
         """Make the last log directory of a broker misbehave, and restart the broker after that."""
-        broker_id = self._any()
+        broker_id = self._any_broker()
         broker, disk = self.cluster.brokers[broker_id], self.cluster.disks[broker_id]
         seconds = self._chance.choice([0.3, 3.0, 8.0])
         disk.misbehave(disorder)
@@ -312,7 +312,7 @@ class Chaos:
             broker.stop()
         elif broker.running:
             broker.kill()
-        self.cluster.start_again(broker)
+        self.cluster.start_supervised(broker)
         return (
             f"of broker {broker_id} for {seconds:.1f} s, which {'went on' if went_on else 'ended'}"
         )
@@ -331,7 +331,7 @@ class Chaos:
 
         Kafka may lose records that only this broker had. It stays down until it is in no ISR.
         """
-        broker_id = self._any()
+        broker_id = self._any_broker()
         broker, homes = self.cluster.brokers[broker_id], self.cluster.log_dirs[broker_id]
         disk = self.cluster.disks[broker_id]
         disk.misbehave(Disorder.LYING)
@@ -342,18 +342,18 @@ class Chaos:
         broker.kill()
         disk.heal()
         try:
-            wait_until(lambda: self.cluster.in_isr(broker_id), LONELY_LIMIT_S, "in an ISR")
+            wait_until(lambda: self.cluster.in_isr(broker_id), LEAVE_ISR_LIMIT_S, "in an ISR")
         except AssertionError as alone:
-            said = f"nothing was lost: {alone}"
+            outcome = f"nothing was lost: {alone}"
             for copy in kept:
                 shutil.rmtree(copy)
         else:
-            said = "what it had written since was lost"
+            outcome = "what it had written since was lost"
             for home, copy in zip(homes, kept, strict=True):
                 shutil.rmtree(home)
                 copy.rename(home)
-        self.cluster.start_again(broker)
-        return f"of broker {broker_id}; {said}"
+        self.cluster.start_supervised(broker)
+        return f"of broker {broker_id}; {outcome}"
 
     # actions of operators
 
@@ -362,13 +362,13 @@ class Chaos:
         partition = self._chance.randrange(self._partitions)
         replicas = self.cluster.assignment()[TopicPartition(self._topic, partition)]
         fewer = self._chance.sample(replicas, max(1, len(replicas) - 1))
-        anew = self._chance.sample(replicas, len(replicas))
-        for target in (fewer, anew):
+        reordered = self._chance.sample(replicas, len(replicas))
+        for target in (fewer, reordered):
             self.cluster.reassign(self._topic, {partition: target})
-            self._reassigned({partition: target})
-        return f"partition {partition} from {replicas} to {fewer} to {anew}"
+            self._wait_until_reassigned({partition: target})
+        return f"partition {partition} from {replicas} to {fewer} to {reordered}"
 
-    def _reassigned(self, target: dict[int, list[int]]) -> None:
+    def _wait_until_reassigned(self, target: dict[int, list[int]]) -> None:
         wait_until(
             lambda: self.cluster.not_reassigned(self._topic, target),
             ADMIN_LIMIT_S,
@@ -391,10 +391,10 @@ FAULTS: Final[dict[str, Callable[[Chaos], str]]] = {
         "disk_eio", "disk_full", "disk_slow", "disk_lies",
     )
 }  # fmt: skip
-OF_DISKS: Final = {name for name in FAULTS if name.startswith("disk")}
+DISK_FAULTS: Final = {name for name in FAULTS if name.startswith("disk")}
 
 
-OF_PROCESSES: Final = {
+PROCESS_FAULTS: Final = {
     name for name in FAULTS if name.startswith(("kill", "bounce", "pause", "disk"))
 }
 """Two of these at a time would start and stop one broker twice."""
@@ -410,7 +410,7 @@ def copy_of_live(home: Path, copy: Path) -> None:
                 shutil.copy2(Path(directory) / name, target / name)
 
 
-def stopped(broker: ServerProcess, during: Callable[[], object]) -> None:
+def while_paused(broker: ServerProcess, during: Callable[[], object]) -> None:
     """SIGSTOP a broker, do something, SIGCONT it."""
     broker.pause()
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
-from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, Party, committed
+from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, ClientThread, committed
 from tests.harness.faults.fault_cluster import FaultCluster, wait_until
 
 SETTLE_LIMIT_S = 90.0
@@ -15,7 +15,7 @@ CONSUME_LIMIT_S = 120.0
 FENCED = "FENCED_INSTANCE_ID"
 
 
-class Member(Party):
+class Member(ClientThread):
     """One instance of a member; `stop` makes it leave, or be away if it is static.
 
     A fatal error, such as being fenced, ends it.
@@ -35,9 +35,9 @@ class Member(Party):
         self.accepted: dict[int, list[int]] = defaultdict(list)
         self.refused: set[int] = set()
         self._commits = commits
-        self._consumer = Consumer({**settings, "on_commit": self._committed})
+        self._consumer = Consumer({**settings, "on_commit": self._on_commit})
         self._consumer.subscribe(
-            [topic], on_assign=self._gained, on_revoke=self._lost, on_lost=self._lost
+            [topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke
         )
         self.start()
 
@@ -63,7 +63,7 @@ class Member(Party):
             self._consumer.close()
             self.assigned.clear()
 
-    def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+    def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         for each in partitions:
             if each.offset < 0:
                 continue  # nothing was to be committed
@@ -72,10 +72,10 @@ class Member(Party):
             else:
                 self.refused.add(each.partition)
 
-    def _gained(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+    def _on_assign(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         self.assigned |= {p.partition for p in partitions}
 
-    def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
+    def _on_revoke(self, _: Consumer, partitions: list[TopicPartition]) -> None:
         if not self._stopping.is_set():
             self.revocations += 1
         self.assigned -= {p.partition for p in partitions}
@@ -93,7 +93,7 @@ def fatal_name(error: KafkaError) -> str | None:
 
 
 class Group:
-    """A group that reads a topic from the beginning. `lives` are all member instances so far."""
+    """A group that reads a topic from the beginning. `instances` are all instances so far."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Group:
     ) -> None:
         """With `commits`, members commit after each record, and not automatically."""
         self.name = name
-        self.lives: list[Member] = []
+        self.instances: list[Member] = []
         self.members: dict[int, Member] = {}
         self._servers = cluster.bootstrap_servers
         self._topic = topic
@@ -131,15 +131,15 @@ class Group:
     def start(self, *numbers: int) -> None:
         """Start members by number; the group.instance.id of a static one contains its number."""
         for number in numbers:
-            self.members[number] = self.life(number)
+            self.members[number] = self.start_instance(number)
 
-    def life(self, number: int) -> Member:
+    def start_instance(self, number: int) -> Member:
         """Start another instance of a member, even if one with its number runs."""
         settings = dict(self._settings)
         if self._static:
             settings["group.instance.id"] = f"{self.name}-{number}"
         member = Member(self._topic, f"{self.name}-{number}", settings, self._commits)
-        self.lives.append(member)
+        self.instances.append(member)
         return member
 
     def stop(self, *numbers: int) -> None:
@@ -148,7 +148,7 @@ class Group:
 
     def stop_all(self) -> None:
         """Stop all instances, also those whose number another has."""
-        for member in self.lives:
+        for member in self.instances:
             member.stop()
         self.members.clear()
 
@@ -179,7 +179,7 @@ class Group:
 
     @property
     def consumed(self) -> int:
-        return sum(len(member.consumed) for member in self.lives)
+        return sum(len(member.consumed) for member in self.instances)
 
     @property
     def revocations(self) -> int:
@@ -194,23 +194,23 @@ class Group:
         coordinator is away does not retry the commit.
         """
         offsets: dict[int, list[int]] = defaultdict(list)
-        for member in self.lives:
+        for member in self.instances:
             for partition, offset in member.consumed:
                 offsets[partition].append(offset)
         commits = committed(self._servers, self.name, self._topic, self._partitions)
         for partition, end in enumerate(commits):
-            answers = [member.accepted[partition] for member in self.lives]
+            answers = [member.accepted[partition] for member in self.instances]
             accepted = max((each[-1] for each in answers if each), default=0)
-            is_refused = any(partition in member.refused for member in self.lives)
+            is_refused = any(partition in member.refused for member in self.instances)
             found = sorted(offsets[partition])
-            told = (
+            state = (
                 f"group {self.name}, partition {partition}: committed {end}, accepted {accepted},"
                 f" {'some' if is_refused else 'none'} refused, consumed {len(found)} records, of"
                 f" which {len(set(found))} are different, up to {found[-1:]}; the last answers are"
                 f" for {[each[-5:] for each in answers]}"
             )
-            assert end >= accepted, f"a commit is lost: {told}"
+            assert end >= accepted, f"a commit is lost: {state}"
             if is_refused:
                 found = sorted(set(found))
                 end = max(end, len(found))
-            assert found == list(range(end)), told
+            assert found == list(range(end)), state

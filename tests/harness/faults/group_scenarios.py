@@ -41,7 +41,7 @@ def bounce_brokers(cluster: FaultCluster, group: Group) -> None:
     before = group.revocations
     for broker in cluster.brokers.values():
         broker.stop()
-        cluster.start_again(broker)
+        cluster.start_supervised(broker)
         cluster.wait_for_full_isr()
         group.settle()
         group.wait_for_consumption()
@@ -72,7 +72,7 @@ def broker_failure(*, clean: bool, commits: bool) -> Scenario:
             broker.kill()
         group.wait_for_consumption(1000)
         assert group.revocations == before
-        cluster.start_again(broker)
+        cluster.start_supervised(broker)
         cluster.wait_for_full_isr()
         return f"broker {at} {'stopped' if clean else 'killed'}, no rebalance"
 
@@ -123,7 +123,7 @@ def fencing(conflicts: int) -> Scenario:
     def events(_: FaultCluster, group: Group) -> str:
         fenced = {number: group.members[number] for number in MEMBERS[:conflicts]}
         for number in fenced:
-            group.members[number] = group.life(number)
+            group.members[number] = group.start_instance(number)
 
         def lacking() -> list[str]:
             return [f"{m.name}: {m.fatal}" for m in fenced.values() if m.fatal != FENCED]
@@ -151,7 +151,7 @@ def member_failure(*, commits: bool) -> Scenario:
     return of_group(f"member-left-{'commits' if commits else 'auto'}", events, commits=commits)
 
 
-def comings_and_goings(strategy: str) -> Scenario:
+def members_join_and_leave(strategy: str) -> Scenario:
     """Members join one by one, and leave one by one: each partition has one owner after each."""
 
     def events(_: FaultCluster, group: Group) -> str:

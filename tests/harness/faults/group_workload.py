@@ -23,21 +23,21 @@ from tests.harness.faults.chaos_run import (
     Workload,
     create_topic,
 )
-from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, Party, Poller, Reader
+from tests.harness.faults.chaos_workload import QUICK_TO_RECONNECT, ClientThread, Poller, Reader
 from tests.harness.faults.fault_cluster import wait_until
 from tests.harness.faults.java_copier import JavaCopier
-from tests.harness.faults.share_anomalies import Delivery, Fate, Place, Verb
+from tests.harness.faults.share_anomalies import Acknowledgement, AckOutcome, Delivery, Place
 from tests.harness.processes import apache_kafka
 
-CONSUMERS = "chaos-consumers"
-SHARERS = "chaos-sharers"
-COPIERS = "chaos-copiers"
+CONSUMER_GROUP = "chaos-consumers"
+SHARE_GROUP = "chaos-sharers"
+COPIER_GROUP = "chaos-copiers"
 COPIES = "chaos-copies"
 LOCK_S = 3.0
 COUNT_LIMIT = 10
 LATE_S = 15.0
 CALL_S = 20.0
-RELEASED, REJECTED, HELD_TOO_LONG = 0.1, 0.05, 0.02
+RELEASE_PROBABILITY, REJECT_PROBABILITY, HOLD_PROBABILITY = 0.1, 0.05, 0.02
 SETTINGS = {
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
@@ -61,13 +61,13 @@ SETTINGS = {
     "group.share.delivery.count.limit": str(COUNT_LIMIT),
 }
 TYPES = {
-    Verb.ACCEPT: AcknowledgeType.ACCEPT,
-    Verb.RELEASE: AcknowledgeType.RELEASE,
-    Verb.REJECT: AcknowledgeType.REJECT,
+    Acknowledgement.ACCEPT: AcknowledgeType.ACCEPT,
+    Acknowledgement.RELEASE: AcknowledgeType.RELEASE,
+    Acknowledgement.REJECT: AcknowledgeType.REJECT,
 }
 
 
-class Visitor(Party):
+class RejoiningMember(ClientThread):
     """A member of a group that leaves, and rejoins as a new member."""
 
     def __init__(self, name: str, seed: int) -> None:
@@ -77,28 +77,30 @@ class Visitor(Party):
 
     def run(self) -> None:
         while not self._stopping.is_set():
-            self._live(time.monotonic() + self._chance.uniform(10, 40))
+            self._run_member(time.monotonic() + self._chance.uniform(10, 40))
             self._stopping.wait(self._chance.uniform(0, 5))
 
-    def _live(self, end: float) -> None:
+    def _run_member(self, end: float) -> None:
         raise NotImplementedError
 
 
-class Consumer(Visitor):
+class Consumer(RejoiningMember):
     """A member of the consumer group."""
 
     def __init__(self, workload: GroupWorkload, seed: int) -> None:
         self._workload = workload
         super().__init__(f"consumer-{seed}", seed)
 
-    def _live(self, end: float) -> None:
-        poller = self._workload.poller(f"{self.name} until {end:.0f}", CONSUMERS, Mode.CONSUMER)
+    def _run_member(self, end: float) -> None:
+        poller = self._workload.poller(
+            f"{self.name} until {end:.0f}", CONSUMER_GROUP, Mode.CONSUMER
+        )
         while time.monotonic() < end and not self._stopping.is_set():
             poller.poll()
         poller.close()
 
 
-class Sharer(Visitor):
+class ShareGroupMember(RejoiningMember):
     """A member of the share group. It accepts most records, and holds some for longer than their
     lock. Once it `accepts_all` it releases and rejects nothing."""
 
@@ -110,11 +112,11 @@ class Sharer(Visitor):
         self._history = history
         super().__init__(f"sharer-{seed}", seed)
 
-    def _live(self, end: float) -> None:
+    def _run_member(self, end: float) -> None:
         consumer = ShareConsumer(
             {
                 "bootstrap.servers": self._servers,
-                "group.id": SHARERS,
+                "group.id": SHARE_GROUP,
                 "share.acknowledgement.mode": "explicit",
                 **QUICK_TO_RECONNECT,
             }
@@ -123,11 +125,11 @@ class Sharer(Visitor):
         while time.monotonic() < end and not self._stopping.is_set():
             messages = [each for each in consumer.poll(0.2) or () if each.error() is None]
             if messages:
-                self._acknowledge(consumer, self._kept(messages), messages)
+                self._acknowledge(consumer, self._record_deliveries(messages), messages)
         with suppress(KafkaException):  # then its session expires
             consumer.close()
 
-    def _kept(self, messages: Iterable[Message]) -> list[Delivery]:
+    def _record_deliveries(self, messages: Iterable[Message]) -> list[Delivery]:
         """Record the deliveries, and choose an acknowledgement for each."""
         at = time.monotonic()
         found = []
@@ -136,62 +138,70 @@ class Sharer(Visitor):
             value = int(message.value().split(b" ", 1)[0])
             run = run_of([(place.offset, value)])
             self._history.polls.append(Poll(self.name, Mode.SHARE, place.partition, *run, at))
-            delivery = Delivery(self.name, place, message.delivery_count(), at, self._verb())
+            delivery = Delivery(
+                self.name, place, message.delivery_count(), at, self._choose_acknowledgement()
+            )
             found.append(delivery)
         self.deliveries += found
         return found
 
-    def _verb(self) -> Verb:
+    def _choose_acknowledgement(self) -> Acknowledgement:
         lot = 1.0 if self.accepts_all else self._chance.random()
-        if lot < RELEASED:
-            return Verb.RELEASE
-        return Verb.REJECT if lot < RELEASED + REJECTED else Verb.ACCEPT
+        if lot < RELEASE_PROBABILITY:
+            return Acknowledgement.RELEASE
+        return (
+            Acknowledgement.REJECT
+            if lot < RELEASE_PROBABILITY + REJECT_PROBABILITY
+            else Acknowledgement.ACCEPT
+        )
 
     def _acknowledge(
         self, consumer: ShareConsumer, deliveries: list[Delivery], messages: list[Message]
     ) -> None:
-        if self._chance.random() < HELD_TOO_LONG:
+        if self._chance.random() < HOLD_PROBABILITY:
             self._stopping.wait(LOCK_S + 1)
         for delivery, message in zip(deliveries, messages, strict=True):
-            consumer.acknowledge(message, TYPES[delivery.verb])
-            delivery.called = time.monotonic()
-            delivery.fate = Fate.UNKNOWN
+            consumer.acknowledge(message, TYPES[delivery.acknowledgement])
+            delivery.acknowledged_at = time.monotonic()
+            delivery.ack_outcome = AckOutcome.UNKNOWN
         try:
             answers = consumer.commit_sync(CALL_S)
         except KafkaException:
             return
-        answered = time.monotonic()
-        fates = {at.partition: fate_of(error) for at, error in answers.items()}
+        answered_at = time.monotonic()
+        outcomes = {at.partition: ack_outcome_of(error) for at, error in answers.items()}
         for delivery in deliveries:
-            delivery.fate = fates.get(delivery.place.partition, Fate.UNKNOWN)
-            delivery.answered = answered
+            delivery.ack_outcome = outcomes.get(delivery.place.partition, AckOutcome.UNKNOWN)
+            delivery.answered_at = answered_at
 
 
-def fate_of(error: KafkaException | None) -> Fate:
+def ack_outcome_of(error: KafkaException | None) -> AckOutcome:
     """The fate of an acknowledgement by its answer."""
     if error is None:
-        return Fate.CONFIRMED
+        return AckOutcome.CONFIRMED
     refused = error.args[0].code() == KafkaError.INVALID_RECORD_STATE
-    return Fate.REFUSED if refused else Fate.UNKNOWN
+    return AckOutcome.REFUSED if refused else AckOutcome.UNKNOWN
 
 
 class GroupWorkload(Workload):
     """The workload with a consumer group of three, a share group of three, and two copiers in
     transactions of version 2 if Apache Kafka 4 is installed."""
 
-    groups = (GROUP, CONSUMERS, COPIERS)
+    groups = (GROUP, CONSUMER_GROUP, COPIER_GROUP)
 
     def _start(self, rate: float) -> None:
         servers = self.cluster.bootstrap_servers
         starts = {TopicPartition(self._topic, p): 0 for p in range(self._partitions)}
         with Cluster(servers) as cluster:
-            assert not any(alter_share_offsets(cluster, SHARERS, starts).values())
+            assert not any(alter_share_offsets(cluster, SHARE_GROUP, starts).values())
         super()._start(rate)
         self.consumers = [Consumer(self, seed) for seed in range(3)]
         self._copies = History()
         self._copy_reader: list[Reader] = []
         self.copiers = self._copiers() if apache_kafka.installed(java_copier.RELEASE) else []
-        self.sharers = [Sharer(servers, self._topic, self.history, seed) for seed in range(3)]
+        self.share_members = [
+            ShareGroupMember(servers, self._topic, self.history, seed) for seed in range(3)
+        ]
 
     def _copiers(self) -> list[JavaCopier]:
         """Start the copiers, and a reader of their copies."""
@@ -202,7 +212,7 @@ class GroupWorkload(Workload):
         made = []
         for seed in range(2):
             name = f"copier-{seed}"
-            argv = java_copier.command(servers, self._topic, COPIES, COPIERS, name)
+            argv = java_copier.command(servers, self._topic, COPIES, COPIER_GROUP, name)
             made.append(JavaCopier(argv, name, seed, home / f"{name}.out"))
         return made
 
@@ -211,38 +221,38 @@ class GroupWorkload(Workload):
         servers = self.cluster.bootstrap_servers
         return Poller(servers, self._topic, self._partitions, self.history, name, group, mode)
 
-    def _parties(self) -> list[Party]:
-        others = [*self.consumers, *self.sharers, *self.copiers, *self._copy_reader]
-        return [*super()._parties(), *others]
+    def _client_threads(self) -> list[ClientThread]:
+        others = [*self.consumers, *self.share_members, *self.copiers, *self._copy_reader]
+        return [*super()._client_threads(), *others]
 
     def _drain(self) -> list[int]:
-        for sharer in self.sharers:
-            sharer.accepts_all = True
+        for member in self.share_members:
+            member.accepts_all = True
         ends = super()._drain()
-        self._wait_until_committed(CONSUMERS, self._topic, ends)
-        wait_until(self._left, DRAIN_LIMIT_S, "share group not drained")
+        self._wait_until_committed(CONSUMER_GROUP, self._topic, ends)
+        wait_until(self._incomplete_partitions, DRAIN_LIMIT_S, "share group not drained")
         if self.copiers:
-            self._wait_until_committed(COPIERS, self._topic, ends)
+            self._wait_until_committed(COPIER_GROUP, self._topic, ends)
             for copier in self.copiers:
                 copier.stop()
-            wait_until(self._not_read, DRAIN_LIMIT_S, "copies not drained")
+            wait_until(self._unread_copies, DRAIN_LIMIT_S, "copies not drained")
         return ends
 
-    def _left(self) -> list[str]:
+    def _incomplete_partitions(self) -> list[str]:
         try:
             with Cluster(self.cluster.bootstrap_servers) as cluster:
-                found = share_offsets(cluster, SHARERS)
+                found = share_offsets(cluster, SHARE_GROUP)
         except (ApiError, OSError) as error:
             return [str(error)]
         return [f"partition {at.partition}: {row.lag}" for at, row in found.items() if row.lag]
 
-    def _not_read(self) -> list[str]:
+    def _unread_copies(self) -> list[str]:
         """The number of unread copies: transactions of killed copiers must time out first."""
-        total = sum(len(poll.values) for poll in self._of_assigned())
+        total = sum(len(poll.values) for poll in self._assigned_polls())
         read = sum(len(poll.values) for poll in self._copies.polls)
         return [f"{total - read} copies"] * (read < total)
 
-    def _of_assigned(self) -> list[Poll]:
+    def _assigned_polls(self) -> list[Poll]:
         return [poll for poll in self.history.polls if poll.mode is Mode.ASSIGN]
 
     def _judge(self) -> tuple[Anomalies, Anomalies]:
@@ -252,7 +262,7 @@ class GroupWorkload(Workload):
             for send in self.history.sends
             if send.outcome is Outcome.ACKED and send.offset >= 0
         }
-        deliveries = [each for sharer in self.sharers for each in sharer.deliveries]
+        deliveries = [each for member in self.share_members for each in member.deliveries]
         found = share_anomalies.judge(deliveries, written, COUNT_LIMIT, LATE_S)
         times = Counter(each.place for each in deliveries)
         allowed = {
@@ -261,10 +271,10 @@ class GroupWorkload(Workload):
             "not-confirmed": [str(each) for each in deliveries if not each.confirmed],
         }
         if self.copiers:
-            copies = java_copier.differences(self._of_assigned(), self._copies.polls)
+            copies = java_copier.differences(self._assigned_polls(), self._copies.polls)
             found["inexact-copy"] = copies
-            ends = Counter(status for copier in self.copiers for status in copier.ended)
-            killed = sum(copier.killed for copier in self.copiers)
+            ends = Counter(status for copier in self.copiers for status in copier.exit_statuses)
+            killed = sum(copier.kill_count for copier in self.copiers)
             allowed["copiers-killed"] = ["killed"] * killed
             allowed["copiers-failed"] = [f"status {status}" for status in ends.elements() if status]
         return {**anomalies, **found}, allowed

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.harness.faults.anomalies import Poll
-from tests.harness.faults.chaos_workload import Party
+from tests.harness.faults.chaos_workload import ClientThread
 from tests.harness.processes import apache_kafka
 
 COPIER = "org.apache.kafka.tools.TransactionalMessageCopier"
@@ -37,7 +37,7 @@ def command(servers: str, source: str, target: str, group: str, transactional_id
     )
 
 
-class JavaCopier(Party):
+class JavaCopier(ClientThread):
     """A member of the group of copiers, in one process after the other.
 
     Some processes are killed during a transaction; the next process fences it.
@@ -45,8 +45,8 @@ class JavaCopier(Party):
 
     def __init__(self, argv: Sequence[str], name: str, seed: int, output: Path) -> None:
         super().__init__(name)
-        self.killed = 0
-        self.ended: list[int] = []
+        self.kill_count = 0
+        self.exit_statuses: list[int] = []
         self._argv = argv
         self._chance = random.Random(seed)
         self._output = output
@@ -65,15 +65,15 @@ class JavaCopier(Party):
                 process.wait()
             self._stopping.wait(self._chance.uniform(1, 5))
 
-    def _watch(self, process: subprocess.Popen[bytes], life_s: float) -> None:
-        """Wait until the process ends by itself, or for `life_s`."""
-        for _ in range(int(life_s / 0.2)):
+    def _watch(self, process: subprocess.Popen[bytes], run_s: float) -> None:
+        """Wait until the process ends by itself, or for `run_s`."""
+        for _ in range(int(run_s / 0.2)):
             if process.poll() is not None:
-                self.ended.append(process.returncode)
+                self.exit_statuses.append(process.returncode)
                 return
             if self._stopping.wait(0.2):
                 return
-        self.killed += 1
+        self.kill_count += 1
 
 
 def differences(source: Iterable[Poll], copy: Iterable[Poll]) -> list[str]:

@@ -182,15 +182,17 @@ class Link:
         self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
-        there = asyncio.ensure_future(self._copy(pid, Trouble.HOLD_REQUESTS, reader, far_writer))
-        back = asyncio.ensure_future(self._copy(pid, Trouble.HOLD_ANSWERS, far_reader, writer))
+        to_server = asyncio.ensure_future(
+            self._copy(pid, Trouble.HOLD_REQUESTS, reader, far_writer)
+        )
+        to_client = asyncio.ensure_future(self._copy(pid, Trouble.HOLD_ANSWERS, far_reader, writer))
         try:
-            await asyncio.wait([there, back], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([to_server, to_client], return_when=asyncio.FIRST_COMPLETED)
         finally:
-            there.cancel()
-            back.cancel()
+            to_server.cancel()
+            to_client.cancel()
             far_writer.transport.abort()  # before the wait, which a second cancellation ends
-            await asyncio.gather(there, back, return_exceptions=True)
+            await asyncio.gather(to_server, to_client, return_exceptions=True)
 
     async def _copy(
         self,

@@ -15,7 +15,7 @@ from contextlib import closing
 
 from tests.harness.faults.chaos_run import Workload
 from tests.harness.faults.fault_cluster import FaultCluster
-from tests.harness.faults.faults import stopped
+from tests.harness.faults.faults import while_paused
 from tests.harness.faults.links import ANYONE, Network, Pace, Trouble
 from tests.harness.faults.scenario import Scenario, leader
 from tests.harness.processes.broker_process import free_port
@@ -56,7 +56,7 @@ def broker_paused(records: int, rate: float) -> Scenario:
 
     def faults(cluster: FaultCluster, workload: Workload) -> Iterator[str]:
         at = leader(cluster)
-        stopped(cluster.brokers[at], lambda: workload.wait_for_progress(records, LIMIT_S))
+        while_paused(cluster.brokers[at], lambda: workload.wait_for_progress(records, LIMIT_S))
         yield f"broker {at} stopped for {records} records"
 
     return Scenario(faults, rate=rate, client_links=True)

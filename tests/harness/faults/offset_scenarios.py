@@ -51,16 +51,16 @@ def get_offsets() -> Scenario:
                 producer.produce(topic, b"%d" % number, partition=number % partitions)
         assert producer.flush(LIMIT_S) == 0
         for words, expected in CASES:
-            assert told(cluster, *words) == expected, words
+            assert printed_offsets(cluster, *words) == expected, words
         wait_until(
             lambda: ["none"] * (not any(committed(cluster.bootstrap_servers, GROUP, TOPIC, 1))),
             LIMIT_S,
             "no offset committed",
         )
         for words in ((), ("--topic", ".*consumer_offsets")):
-            internal = {row for row in told(cluster, *words) if row.startswith(INTERNAL)}
+            internal = {row for row in printed_offsets(cluster, *words) if row.startswith(INTERNAL)}
             assert internal, words
-        left = told(cluster, "--exclude-internal-topics")
+        left = printed_offsets(cluster, "--exclude-internal-topics")
         assert "offsets-name:0" in left
         assert not any(row.startswith(INTERNAL) for row in left)
         yield f"{len(CASES) + 3} questions to get-offsets"
@@ -68,7 +68,7 @@ def get_offsets() -> Scenario:
     return Scenario(faults, overrides=PATIENT)
 
 
-def told(cluster: FaultCluster, *words: str) -> dict[str, int]:
+def printed_offsets(cluster: FaultCluster, *words: str) -> dict[str, int]:
     """Offsets by "topic:partition", as the tool prints them."""
     done = kafkapy("get-offsets", "--bootstrap-server", cluster.bootstrap_servers, *words)
     assert done.status == 0, done.stderr

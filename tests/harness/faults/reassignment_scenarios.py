@@ -44,7 +44,7 @@ def reassignment(partitions: int, *, bounce: bool, from_zero: bool = True) -> Sc
         cluster.reassign(TOPIC, target)
         for broker_id in ids[::2] if bounce else []:
             cluster.brokers[broker_id].stop()
-            cluster.start_again(cluster.brokers[broker_id])
+            cluster.start_supervised(cluster.brokers[broker_id])
         seconds = wait_until(
             lambda: cluster.not_reassigned(TOPIC, target), REASSIGN_LIMIT_S, "not reassigned"
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tests.harness.faults.chaos_run import PARTITIONS, TOPIC, Workload
 from tests.harness.faults.fault_cluster import SESSION_TIMEOUT_S, FaultCluster, wait_until
-from tests.harness.faults.faults import stopped
+from tests.harness.faults.faults import while_paused
 from tests.harness.faults.links import Trouble
 from tests.harness.faults.scenario import AIMS, Scenario, controller, leader
 
@@ -30,7 +30,7 @@ def replication(aim: str, clean: bool, bounces: int) -> Scenario:
                 broker.kill()
             if number == 0:
                 workload.wait_for_progress(200)
-            cluster.start_again(broker)
+            cluster.start_supervised(broker)
             cluster.wait_for_full_isr()
             yield f"{'clean' if clean else 'hard'} bounce of {aim} {broker_id}"
 
@@ -84,7 +84,7 @@ def silence() -> Scenario:
             workload.wait_for_progress(200)
 
         before = cluster.broker_epoch(at)
-        stopped(cluster.brokers[at], during)
+        while_paused(cluster.brokers[at], during)
         cluster.wait_for_full_isr()
         assert cluster.broker_epoch(at) > before
         yield f"broker {at} silent"
@@ -109,7 +109,7 @@ def controller_silence() -> Scenario:
             )
             workload.wait_for_progress(200)
 
-        stopped(cluster.brokers[at], during)
+        while_paused(cluster.brokers[at], during)
         cluster.wait_for_full_isr()
         assert controller(cluster) != at
         assert cluster.controller_epoch() == epoch + 1

@@ -33,7 +33,7 @@ def replica_scale(topics: int, partitions: int, records: int) -> Scenario:
         for broker_id, broker in cluster.brokers.items():
             start = time.monotonic()
             broker.stop(LIMIT_S)
-            cluster.start_again(broker, LIMIT_S)
+            cluster.start_supervised(broker, LIMIT_S)
             cluster.wait_for_full_isr(LIMIT_S)
             yield f"broker {broker_id} bounced in {time.monotonic() - start:.1f} s"
         yield f"deleted in {delete(cluster, names):.1f} s"

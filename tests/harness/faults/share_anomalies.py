@@ -31,7 +31,7 @@ from typing import NamedTuple
 ANOMALIES = ("done-twice", "delivered-again", "lost-record", "wrong-count", "count-back")
 
 
-class Verb(Enum):
+class Acknowledgement(Enum):
     """An acknowledgement; all but a release finish a record."""
 
     ACCEPT = "accept"
@@ -39,7 +39,7 @@ class Verb(Enum):
     REJECT = "reject"
 
 
-class Fate(Enum):
+class AckOutcome(Enum):
     """The outcome of an acknowledgement, from its member's responses."""
 
     CONFIRMED = "confirmed"
@@ -58,34 +58,35 @@ class Place(NamedTuple):
 class Delivery:
     """A record that a member received at `at`, and its acknowledgement.
 
-    The acknowledgement was sent at `called` and answered at `answered`. `asked`, the time of the
-    request, is set if the lock may have expired before `at`: the record may have been acquired at
-    any time since then.
+    The acknowledgement was sent at `acknowledged_at` and answered at `answered_at`. `requested_at`,
+    the time of the request, is set if the lock may have expired before `at`: the record may have
+    been acquired at any time since then.
     """
 
     member: str
     place: Place
     count: int
     at: float
-    verb: Verb
-    called: float = inf
-    answered: float = inf
-    fate: Fate = Fate.REFUSED
-    asked: float = inf
+    acknowledgement: Acknowledgement
+    acknowledged_at: float = inf
+    answered_at: float = inf
+    ack_outcome: AckOutcome = AckOutcome.REFUSED
+    requested_at: float = inf
 
     @property
     def confirmed(self) -> bool:
-        return self.fate is Fate.CONFIRMED
+        return self.ack_outcome is AckOutcome.CONFIRMED
 
     @property
     def counts_from(self) -> float:
         """The time that orders deliveries: of the arrival if the lock was held, else of the
         request."""
-        return min(self.asked, self.at)
+        return min(self.requested_at, self.at)
 
     def __str__(self) -> str:
         return (
-            f"{self.verb.value} by {self.member} {self.fate.value} at {self.answered:.3f}"
+            f"{self.acknowledgement.value} by {self.member} {self.ack_outcome.value}"
+            f" at {self.answered_at:.3f}"
             f" (delivery {self.count}, at {self.at:.3f})"
         )
 
@@ -110,19 +111,27 @@ def judge(
 
 
 def _anomalies(deliveries: list[Delivery], limit: int, late_s: float) -> Iterator[tuple[str, str]]:
-    confirmed = sorted((d for d in deliveries if d.confirmed), key=lambda d: d.called)
+    confirmed = sorted((d for d in deliveries if d.confirmed), key=lambda d: d.acknowledged_at)
     for n, earlier in enumerate(confirmed):
-        for later in (d for d in confirmed[n + 1 :] if d.counts_from > earlier.answered):
-            if earlier.verb is not Verb.RELEASE:
+        for later in (d for d in confirmed[n + 1 :] if d.counts_from > earlier.answered_at):
+            if earlier.acknowledgement is not Acknowledgement.RELEASE:
                 yield "done-twice", f"{earlier}, {later}"
             elif later.count <= earlier.count:
                 yield "count-back", f"{earlier}, {later}"
-    done_at = min((d.answered for d in confirmed if d.verb is not Verb.RELEASE), default=inf)
+    done_at = min(
+        (d.answered_at for d in confirmed if d.acknowledgement is not Acknowledgement.RELEASE),
+        default=inf,
+    )
     for delivery in deliveries:
         if delivery.at > done_at + late_s:
             yield "delivered-again", f"done at {done_at:.3f}, {delivery}"
         if not 1 <= delivery.count <= limit:
             yield "wrong-count", str(delivery)
-    maybe = (d for d in deliveries if d.fate is not Fate.REFUSED and d.verb is not Verb.RELEASE)
+    maybe = (
+        d
+        for d in deliveries
+        if d.ack_outcome is not AckOutcome.REFUSED
+        and d.acknowledgement is not Acknowledgement.RELEASE
+    )
     if not any(maybe) and all(d.count < limit for d in deliveries):
         yield "lost-record", "; ".join(map(str, deliveries)) or "never delivered"

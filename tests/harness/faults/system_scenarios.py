@@ -78,7 +78,7 @@ def _groups() -> Iterator[tuple[str, Scenario]]:
     yield "groups: fencing", in_turn(groups.fencing(1), groups.fencing(2))
     failures = [groups.member_failure(commits=commits) for commits in (True, False)]
     yield "groups: a member leaves", in_turn(*failures)
-    strategies = [groups.comings_and_goings(name) for name in groups.STRATEGIES]
+    strategies = [groups.members_join_and_leave(name) for name in groups.STRATEGIES]
     yield "groups: assignment", in_turn(*strategies)
 
 

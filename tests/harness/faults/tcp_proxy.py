@@ -77,14 +77,14 @@ class TcpProxy:
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
         try:
-            there = asyncio.ensure_future(self._copy(reader, far_writer, held=False))
-            back = asyncio.ensure_future(self._copy(far_reader, writer, held=True))
+            to_server = asyncio.ensure_future(self._copy(reader, far_writer, held=False))
+            to_client = asyncio.ensure_future(self._copy(far_reader, writer, held=True))
             try:
-                await asyncio.wait([there, back], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([to_server, to_client], return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for copying in (there, back):
+                for copying in (to_server, to_client):
                     copying.cancel()
-                await asyncio.gather(there, back, return_exceptions=True)
+                await asyncio.gather(to_server, to_client, return_exceptions=True)
         finally:
             far_writer.transport.abort()
 

@@ -46,7 +46,7 @@ ANOMALIES = (
 Found = Iterator[tuple[str, str]]
 
 
-class Fate(Enum):
+class TransactionOutcome(Enum):
     """Result of a transaction, from its producer's responses."""
 
     COMMITTED = "committed"
@@ -54,10 +54,10 @@ class Fate(Enum):
     UNKNOWN = "unknown"
 
 
-_OUTCOMES = {
-    Fate.COMMITTED: Outcome.ACKED,
-    Fate.ABORTED: Outcome.FAILED,
-    Fate.UNKNOWN: Outcome.UNKNOWN,
+_SEND_OUTCOMES = {
+    TransactionOutcome.COMMITTED: Outcome.ACKED,
+    TransactionOutcome.ABORTED: Outcome.FAILED,
+    TransactionOutcome.UNKNOWN: Outcome.UNKNOWN,
 }
 
 
@@ -72,7 +72,7 @@ class Key(NamedTuple):
 
 
 @dataclass(slots=True)
-class Sent:
+class SentRecord:
     """A record that a transaction sent; the offset is -1 until it is known."""
 
     key: Key
@@ -80,7 +80,7 @@ class Sent:
     offset: int = -1
 
 
-class Polled(NamedTuple):
+class PolledRecords(NamedTuple):
     """Records of one partition from one poll of a transaction."""
 
     key: Key
@@ -105,18 +105,18 @@ class Instance:
 class Transaction:
     """A transaction of an instance. `commit_called` is infinite until commit is called."""
 
-    by: Instance
+    instance: Instance
     began: float
-    sent: list[Sent] = field(default_factory=list)
-    polled: list[Polled] = field(default_factory=list)
+    sent: list[SentRecord] = field(default_factory=list)
+    polled: list[PolledRecords] = field(default_factory=list)
     commit_called: float = inf
-    fate: Fate = Fate.ABORTED
+    outcome: TransactionOutcome = TransactionOutcome.ABORTED
 
     def __str__(self) -> str:
-        return f"{self.fate.value} transaction of {self.by.name} begun at {self.began:.3f}"
+        return f"{self.outcome.value} transaction of {self.instance.name} begun at {self.began:.3f}"
 
 
-class Copied(NamedTuple):
+class CopiedTopic(NamedTuple):
     """A topic that transactions copied from another, partition by partition.
 
     `committed` are the offsets of the source that they committed. `origin` has the source's value
@@ -138,7 +138,7 @@ class TransactionHistory:
     def __init__(self, topics: Iterable[str]) -> None:
         self.topics = {topic: History() for topic in topics}
         self.transactions: list[Transaction] = []
-        self.copied: list[Copied] = []
+        self.copied: list[CopiedTopic] = []
 
     def judge(self) -> dict[str, list[str]]:
         """Each anomaly's name, and the cases found."""
@@ -165,20 +165,22 @@ class _View:
             self.topics[topic].polls = given.polls
         for txn in history.transactions:
             for sent in txn.sent:
-                send = Send(sent.key.partition, sent.value, _OUTCOMES[txn.fate], sent.offset)
+                send = Send(
+                    sent.key.partition, sent.value, _SEND_OUTCOMES[txn.outcome], sent.offset
+                )
                 self.topics[sent.key.topic].sends.append(send)
                 self._writer[sent.key, sent.value] = txn
         self._offset_of: dict[tuple[Key, int], int] = {}
         self._polled_at: dict[tuple[Key, int], float] = {}
         for topic, given in self.topics.items():
-            self._learn(topic, given)
+            self._add_history(topic, given)
         self._log: dict[Key, list[tuple[int, int]]] = defaultdict(list)
         for (key, value), offset in self._offset_of.items():
             self._log[key].append((offset, value))
         for log in self._log.values():
             log.sort()
 
-    def _learn(self, topic: str, history: History) -> None:
+    def _add_history(self, topic: str, history: History) -> None:
         for poll in history.polls:
             key = Key(topic, poll.partition)
             for offset, value in zip(poll.offsets, poll.values, strict=True):
@@ -196,9 +198,9 @@ class _View:
             yield from self._sends(txn)
             yield from self._polls(txn)
         for cycle in cycles(self._write_order()):
-            yield "G0", _told(cycle)
+            yield "G0", _describe_cycle(cycle)
         for cycle in cycles(self._read_order()):
-            yield "G1c", _told(cycle)
+            yield "G1c", _describe_cycle(cycle)
         yield from self._zombies()
         for copied in self._copied:
             yield from self._copies(copied)
@@ -207,13 +209,16 @@ class _View:
         own = {(sent.key, sent.value) for sent in txn.sent}
         seen = {record for record in own if record in self._polled_at}
         for key, value in sorted(seen):
-            if txn.fate is not Fate.ABORTED and self._polled_at[key, value] < txn.commit_called:
+            if (
+                txn.outcome is not TransactionOutcome.ABORTED
+                and self._polled_at[key, value] < txn.commit_called
+            ):
                 yield "G1b", f"{key} value {value} polled before the commit of the {txn}"
         for poll in txn.polled:
             for value in poll.values:
                 if (poll.key, value) in own:
                     yield "G1b", f"{poll.key} value {value} polled by its own {txn}"
-        if txn.fate is Fate.UNKNOWN and seen and seen != own:
+        if txn.outcome is TransactionOutcome.UNKNOWN and seen and seen != own:
             yield "G1b", f"polled {len(seen)} of {len(own)} records of the {txn}: {own - seen}"
 
     def _sends(self, txn: Transaction) -> Found:
@@ -278,16 +283,16 @@ class _View:
 
     def _zombies(self) -> Found:
         initialized: dict[str, list[Instance]] = defaultdict(list)
-        for by in {id(txn.by): txn.by for txn in self._transactions}.values():
-            initialized[by.transactional_id].append(by)
+        for instance in {id(txn.instance): txn.instance for txn in self._transactions}.values():
+            initialized[instance.transactional_id].append(instance)
         for txn in self._transactions:
-            if txn.fate is not Fate.COMMITTED or not txn.sent:
+            if txn.outcome is not TransactionOutcome.COMMITTED or not txn.sent:
                 continue  # the commit of an empty transaction sends no request
-            for later in initialized[txn.by.transactional_id]:
-                if later.init_called > txn.by.init_done and later.init_done < txn.began:
+            for later in initialized[txn.instance.transactional_id]:
+                if later.init_called > txn.instance.init_done and later.init_done < txn.began:
                     yield "zombie-commit", f"{txn}, after {later.name} was initialized"
 
-    def _copies(self, copied: Copied) -> Found:
+    def _copies(self, copied: CopiedTopic) -> Found:
         for partition, end in sorted(copied.committed.items()):
             source = self._log[Key(copied.source, partition)]
             wanted = Counter(value for offset, value in source if offset < end)
@@ -337,5 +342,5 @@ def cycles(edges: Mapping[int, set[int]]) -> list[list[int]]:
     return found
 
 
-def _told(cycle: list[int]) -> str:
+def _describe_cycle(cycle: list[int]) -> str:
     return f"{len(cycle)} transactions, numbers {cycle[:5]}"

@@ -30,8 +30,8 @@ from tests.harness.faults.anomalies import (
 )
 from tests.harness.faults.chaos_run import GROUP, TOPIC, Workload, create_topic
 from tests.harness.faults.chaos_workload import (
-    LOGGED,
     PADDING,
+    PRODUCER_LOG_CONFIG,
     QUICK_TO_RECONNECT,
     Poller,
     Reader,
@@ -40,18 +40,18 @@ from tests.harness.faults.chaos_workload import (
 )
 from tests.harness.faults.transaction_anomalies import (
     ALLOWED,
-    Copied,
-    Fate,
+    CopiedTopic,
     Instance,
     Key,
-    Polled,
-    Sent,
+    PolledRecords,
+    SentRecord,
     Transaction,
     TransactionHistory,
+    TransactionOutcome,
 )
 
 COPIES = f"{TOPIC}-copies"
-COPIERS = "copiers"
+COPIER_GROUP = "copiers"
 SETTINGS = {
     "transaction.state.log.num.partitions": "4",
     "transaction.state.log.replication.factor": "3",
@@ -60,16 +60,16 @@ SETTINGS = {
     "offsets.topic.num.partitions": "4",
     "min.insync.replicas": "2",
 }
-ABORTED = 0.2
+ABORT_PROBABILITY = 0.2
 TRANSACTION_LIMIT_S = 10.0
 CALL_S = 20.0
 CLOSE_S = 5.0
-FENCED = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
-AFTER_PURGE = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER}
+FENCED_ERRORS = {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}
+AFTER_PURGE_ERRORS = {KafkaError.INVALID_TXN_STATE, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER}
 """Ends of librdkafka 2.16 that brokers of both kinds cause (docs/evidence/chaos.md)."""
 
 
-class Seat(NamedTuple):
+class SenderParameters(NamedTuple):
     """The parameters of a sender. Several senders have the same transactional id."""
 
     servers: str
@@ -83,45 +83,45 @@ class Seat(NamedTuple):
 class TransactionalSender(Sender):
     """One of the live producers of a transactional id, in one instance after the other."""
 
-    away_s = (2.0, 8.0)
+    absence_s = (2.0, 8.0)
     """The seconds for which a fenced sender stays away. Its next instance fences the other one."""
 
-    def __init__(self, seat: Seat) -> None:
-        super().__init__(f"{seat.transactional_id}-{seat.seed}")
-        self._servers = seat.servers
-        self._history = seat.history
-        self._id = seat.transactional_id
-        self._numbers = seat.numbers
+    def __init__(self, parameters: SenderParameters) -> None:
+        super().__init__(f"{parameters.transactional_id}-{parameters.seed}")
+        self._servers = parameters.servers
+        self._history = parameters.history
+        self._id = parameters.transactional_id
+        self._numbers = parameters.numbers
         self._values = itertools.count()
         self._has_purged = False
-        self._chance = random.Random(seat.seed)
-        self._logger = logger_to(seat.logs / f"{self.name}.log")
+        self._chance = random.Random(parameters.seed)
+        self._logger = logger_to(parameters.logs / f"{self.name}.log")
 
     def run(self) -> None:
         while not self._stopping.is_set():
             number = next(self._numbers)
             self._values = itertools.count(number * PRODUCER_STEP)
             self._has_purged = False
-            by = Instance(self._id, f"{self.name}.{number}", time.monotonic())
+            instance = Instance(self._id, f"{self.name}.{number}", time.monotonic())
             producer = self._producer()
             try:
                 producer.init_transactions(CALL_S)
-                by.init_done = time.monotonic()
-                self._live(producer, by)
+                instance.init_done = time.monotonic()
+                self._run_instance(producer, instance)
             except KafkaException as ended:
                 self._note(ended)
             with suppress(KafkaException):  # the fatal error once more
                 producer.purge()
                 producer.poll(0)
             del producer
-            self._stopping.wait(self._chance.uniform(*self.away_s))
+            self._stopping.wait(self._chance.uniform(*self.absence_s))
         for handler in self._logger.handlers:
             handler.close()
 
     def _note(self, failure: KafkaException) -> None:
         error = failure.args[0]
         self.failures[error.name()] += 1
-        expected = FENCED | AFTER_PURGE if self._has_purged else FENCED
+        expected = FENCED_ERRORS | AFTER_PURGE_ERRORS if self._has_purged else FENCED_ERRORS
         if error.fatal() and error.code() not in expected:
             self.fatal_errors.append(f"{self.name}: {error}")
 
@@ -136,25 +136,25 @@ class TransactionalSender(Sender):
                 # It keeps a coordinator that is gone until its metadata is this old.
                 "metadata.max.age.ms": 2000,
                 **QUICK_TO_RECONNECT,
-                **LOGGED,
+                **PRODUCER_LOG_CONFIG,
             },
             logger=self._logger,
         )
 
-    def _live(self, producer: Producer, by: Instance) -> None:
+    def _run_instance(self, producer: Producer, instance: Instance) -> None:
         """Run one transaction after the other, until an error that needs a new instance."""
         while not self._stopping.is_set():
-            transaction = Transaction(by, time.monotonic())
+            transaction = Transaction(instance, time.monotonic())
             self._history.transactions.append(transaction)
             producer.begin_transaction()
             try:
                 self._fill(producer, transaction)
-                if self._chance.random() < ABORTED:
+                if self._chance.random() < ABORT_PROBABILITY:
                     self._abort(producer, transaction)
                 else:
                     self._commit(producer, transaction)
             except KafkaException as failure:
-                is_open = transaction.fate is Fate.ABORTED
+                is_open = transaction.outcome is TransactionOutcome.ABORTED
                 if not (is_open and failure.args[0].txn_requires_abort()):
                     raise
                 self._note(failure)
@@ -163,12 +163,12 @@ class TransactionalSender(Sender):
     def _abort(self, producer: Producer, transaction: Transaction) -> None:
         self._has_purged |= any(sent.offset < 0 for sent in transaction.sent)
         producer.abort_transaction(CALL_S)
-        self._go_back(transaction)
+        self._seek_back(transaction)
 
     def _commit(self, producer: Producer, transaction: Transaction) -> None:
         """Commit, and retry after a timeout, which is no error of the transaction."""
         transaction.commit_called = time.monotonic()
-        transaction.fate = Fate.UNKNOWN
+        transaction.outcome = TransactionOutcome.UNKNOWN
         for attempt in itertools.count(1):
             try:
                 producer.commit_transaction(CALL_S)
@@ -176,25 +176,27 @@ class TransactionalSender(Sender):
             except KafkaException as failure:
                 if attempt == 3 or not failure.args[0].retriable():
                     raise
-        transaction.fate = Fate.COMMITTED
+        transaction.outcome = TransactionOutcome.COMMITTED
         self.acked += len(transaction.sent)
 
     def _send(self, producer: Producer, transaction: Transaction, key: Key) -> int:
         """Send the next value, and return it."""
-        sent = Sent(key, next(self._values))
+        sent = SentRecord(key, next(self._values))
         transaction.sent.append(sent)
         value = b"%d %s" % (sent.value, PADDING)
-        producer.produce(key.topic, value, partition=key.partition, on_delivery=delivered(sent))
+        producer.produce(
+            key.topic, value, partition=key.partition, on_delivery=delivery_callback(sent)
+        )
         return sent.value
 
     def _fill(self, producer: Producer, transaction: Transaction) -> None:
         raise NotImplementedError
 
-    def _go_back(self, transaction: Transaction) -> None:
+    def _seek_back(self, transaction: Transaction) -> None:
         """Return to the first records of an aborted transaction, if they must be copied again."""
 
 
-def delivered(sent: Sent) -> Callable[[KafkaError | None, Message], None]:
+def delivery_callback(sent: SentRecord) -> Callable[[KafkaError | None, Message], None]:
     """The callback that keeps a record's offset."""
 
     def note(error: KafkaError | None, message: Message) -> None:
@@ -208,8 +210,8 @@ def delivered(sent: Sent) -> Callable[[KafkaError | None, Message], None]:
 class Worker(TransactionalSender):
     """Sends to random partitions, and reads all with a consumer that outlives the producers."""
 
-    def __init__(self, seat: Seat, partitions: int) -> None:
-        super().__init__(seat)
+    def __init__(self, parameters: SenderParameters, partitions: int) -> None:
+        super().__init__(parameters)
         self._partitions = partitions
         log = self._history.topics[TOPIC]
         self._poller = Poller(self._servers, TOPIC, partitions, log, self.name)
@@ -223,7 +225,7 @@ class Worker(TransactionalSender):
         for _ in range(self._chance.randint(1, 4)):
             if self._chance.random() < 0.4:
                 transaction.polled += [
-                    Polled(Key(TOPIC, poll.partition), list(poll.offsets), list(poll.values))
+                    PolledRecords(Key(TOPIC, poll.partition), list(poll.offsets), list(poll.values))
                     for poll in self._poller.poll(200)
                 ]
                 continue
@@ -236,18 +238,18 @@ class Worker(TransactionalSender):
 class Copier(TransactionalSender):
     """A member of the group of copiers; each instance has a consumer of its own."""
 
-    away_s = (5.0, 30.0)  # each time the group is rebalanced
+    absence_s = (5.0, 30.0)  # each time the group is rebalanced
 
-    def __init__(self, seat: Seat, origin: dict[int, int]) -> None:
-        super().__init__(seat)
+    def __init__(self, parameters: SenderParameters, origin: dict[int, int]) -> None:
+        super().__init__(parameters)
         self._origin = origin
         self._batch: list[Message] = []
 
-    def _live(self, producer: Producer, by: Instance) -> None:
+    def _run_instance(self, producer: Producer, instance: Instance) -> None:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": self._servers,
-                "group.id": COPIERS,
+                "group.id": COPIER_GROUP,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "session.timeout.ms": 10_000,
@@ -258,7 +260,7 @@ class Copier(TransactionalSender):
         )
         self._consumer.subscribe([TOPIC], on_revoke=self._revoked, on_lost=self._revoked)
         try:
-            super()._live(producer, by)
+            super()._run_instance(producer, instance)
         finally:
             self._close()
 
@@ -287,7 +289,7 @@ class Copier(TransactionalSender):
         for message in self._batch:
             partition, offset = message.partition(), message.offset()
             value = int(message.value().split(b" ", 1)[0])
-            transaction.polled.append(Polled(Key(TOPIC, partition), [offset], [value]))
+            transaction.polled.append(PolledRecords(Key(TOPIC, partition), [offset], [value]))
             row = run_of([(offset, value)])
             poll = Poll(self.name, Mode.SUBSCRIBE, partition, *row, at)
             self._history.topics[TOPIC].polls.append(poll)
@@ -319,7 +321,7 @@ class Copier(TransactionalSender):
         if failed:
             raise failed[0]
 
-    def _go_back(self, transaction: Transaction) -> None:
+    def _seek_back(self, transaction: Transaction) -> None:
         first: dict[int, int] = {}
         for poll in transaction.polled:
             first.setdefault(poll.key.partition, poll.offsets[0])
@@ -331,7 +333,7 @@ class Copier(TransactionalSender):
 class TransactionWorkload(Workload):
     """Two ids of workers and two of copiers, a reader of each topic, and a group."""
 
-    groups = (GROUP, COPIERS)
+    groups = (GROUP, COPIER_GROUP)
 
     def _start(self, rate: float) -> None:
         del rate  # as fast as transactions go
@@ -341,15 +343,17 @@ class TransactionWorkload(Workload):
         self.transactions = TransactionHistory([TOPIC, COPIES])
         self._origin: dict[int, int] = {}
         numbers = itertools.count()
-        seats = [
+        parameters = [
             [
-                Seat(servers, self.transactions, f"{role}-{n % 2}", numbers, n, cluster.directory)
+                SenderParameters(
+                    servers, self.transactions, f"{role}-{n % 2}", numbers, n, cluster.directory
+                )
                 for n in range(4)
             ]
             for role in ("worker", "copier")
         ]
-        self.workers = [Worker(seat, partitions) for seat in seats[0]]
-        self.copiers = [Copier(seat, self._origin) for seat in seats[1]]
+        self.workers = [Worker(parameters, partitions) for parameters in parameters[0]]
+        self.copiers = [Copier(parameters, self._origin) for parameters in parameters[1]]
         self.writers = [*self.workers, *self.copiers]
         log, copies = (self.transactions.topics[topic] for topic in (TOPIC, COPIES))
         is_mixed = cluster.is_mixed
@@ -358,8 +362,8 @@ class TransactionWorkload(Workload):
             Reader(Poller(servers, TOPIC, partitions, log, "member", GROUP)),
             Reader(Poller(servers, COPIES, partitions, copies, "assigned", beside_apache=is_mixed)),
         ]
-        for party in self.writers:
-            party.start()
+        for thread in self.writers:
+            thread.start()
 
     def _drain(self) -> list[int]:
         """Drain. A last record in each partition proves that no transaction before it is open."""
@@ -372,11 +376,11 @@ class TransactionWorkload(Workload):
                     raise
         ends = self._close(TOPIC)
         self._wait_until_read(self.readers[:2], ends)
-        self._wait_until_committed(COPIERS, TOPIC, ends)
+        self._wait_until_committed(COPIER_GROUP, TOPIC, ends)
         for copier in self.copiers:
             copier.stop()
-        at = dict(enumerate(chaos_workload.committed(servers, COPIERS, TOPIC, partitions)))
-        self.transactions.copied.append(Copied(TOPIC, COPIES, at, self._origin))
+        at = dict(enumerate(chaos_workload.committed(servers, COPIER_GROUP, TOPIC, partitions)))
+        self.transactions.copied.append(CopiedTopic(TOPIC, COPIES, at, self._origin))
         self._wait_until_read(self.readers[2:], self._close(COPIES))
         return ends
 
@@ -389,10 +393,10 @@ class TransactionWorkload(Workload):
                 **QUICK_TO_RECONNECT,
             }
         )
-        closing = [Sent(Key(topic, p), 10**17 + p) for p in range(self._partitions)]
+        closing = [SentRecord(Key(topic, p), 10**17 + p) for p in range(self._partitions)]
         for sent in closing:
             value, partition = b"%d" % sent.value, sent.key.partition
-            producer.produce(topic, value, partition=partition, on_delivery=delivered(sent))
+            producer.produce(topic, value, partition=partition, on_delivery=delivery_callback(sent))
         assert producer.flush(chaos_workload.DELIVERY_LIMIT_S) == 0, "closing records not sent"
         for sent in closing:
             send = Send(sent.key.partition, sent.value, Outcome.ACKED, sent.offset)

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
-LONG: Final[tuple[str, ...]] = (
+LONGEST_FIRST: Final[tuple[str, ...]] = (
     "tests/spark/",
     "tests/integration/test_system.py",
     "tests/integration/test_real_clients.py",
@@ -39,13 +39,13 @@ LONG: Final[tuple[str, ...]] = (
 )
 """Files, the longest first; files that are not listed follow."""
 
-ALONE: Final = ("tests/security/test_secure_cluster.py",)
+INDEPENDENT_FILES: Final = ("tests/security/test_secure_cluster.py",)
 """Files whose tests share nothing."""
 
-TOGETHER: Final = ("tests/spark/",)
+SHARING_FOLDERS: Final = ("tests/spark/",)
 """Folders whose files share resources that are expensive to start."""
 
-COMPUTING: Final = ("gw0", "gw1")
+COMPUTING_WORKERS: Final = ("gw0", "gw1")
 """Workers that take lanes from the end of the queue. These lanes compute, while the lanes at its
 head wait for brokers and clients, so that neither part of the run leaves a processor idle."""
 
@@ -53,15 +53,15 @@ head wait for brokers and clients, so that neither part of the run leaves a proc
 def lane(nodeid: str) -> str:
     """The name of a test's lane. Tests of one lane run one after the other."""
     file = nodeid.partition("::")[0]
-    if file in ALONE:
+    if file in INDEPENDENT_FILES:
         return nodeid
-    return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+    return next((folder for folder in SHARING_FOLDERS if file.startswith(folder)), file)
 
 
 def rank(nodeid: str) -> int:
     """The place in the order of the tests; 0 begins first."""
-    ranks = (place for place, start in enumerate(LONG) if nodeid.startswith(start))
-    return next(ranks, len(LONG))
+    ranks = (place for place, start in enumerate(LONGEST_FIRST) if nodeid.startswith(start))
+    return next(ranks, len(LONGEST_FIRST))
 
 
 @pytest.hookimpl(trylast=True)
@@ -81,7 +81,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
             return lane(nodeid)
 
         def _assign_work_unit(self, node: Any) -> None:
-            if node.gateway.id in COMPUTING:
+            if node.gateway.id in COMPUTING_WORKERS:
                 self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
             super()._assign_work_unit(node)
 

@@ -27,14 +27,14 @@ GRACE_S: Final = 10.0
 KEPT_THREADS: Final = ("kafkapy-disk", "pytest_timeout", "asyncio_", "pydevd")
 """Thread pools of the whole process."""
 
-Held = Mapping[Hashable, str]
+Resources = Mapping[Hashable, str]
 
 _parents = {os.getpid()}
-_of_the_session: set[Hashable] = set()
-_is_of_the_session: list[Callable[[str], bool]] = []
+_session_resources: set[Hashable] = set()
+_session_filters: list[Callable[[str], bool]] = []
 
 
-def held() -> Held:
+def open_resources() -> Resources:
     """Open descriptors, child processes and threads: a key and a description for each."""
     return {**_descriptors(), **_children(), **_threads()}
 
@@ -45,11 +45,11 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
     called for these fixtures."""
     if fixturedef.scope != "session":
         return (yield)
-    before = held()
+    before = open_resources()
     try:
         return (yield)
     finally:
-        _of_the_session.update(held().keys() - before.keys())
+        _session_resources.update(open_resources().keys() - before.keys())
 
 
 @pytest.hookimpl(wrapper=True)
@@ -69,55 +69,55 @@ def pytest_runtest_makereport(
     return report
 
 
-def belongs_to_the_session_if(is_of_it: Callable[[str], bool]) -> None:
+def add_session_filter(session_filter: Callable[[str], bool]) -> None:
     """Resources with a matching description belong to the session, whenever they are opened."""
-    _is_of_the_session.append(is_of_it)
+    _session_filters.append(session_filter)
 
 
-def answer_for_children_of(pid: int) -> None:
+def count_children_of(pid: int) -> None:
     """Count children of that process as this one's: it forks for this process."""
     _parents.add(pid)
 
 
-def left_since(before: Held) -> list[str]:
+def opened_since(before: Resources) -> list[str]:
     """Descriptions of resources opened since `before` and still open, except the session's."""
     return [
-        said
-        for key, said in held().items()
+        description
+        for key, description in open_resources().items()
         if key not in before
-        and key not in _of_the_session
-        and not any(is_of_it(said) for is_of_it in _is_of_the_session)
+        and key not in _session_resources
+        and not any(session_filter(description) for session_filter in _session_filters)
     ]
 
 
-def expect_none_since(before: Held) -> None:
+def expect_none_opened_since(before: Resources) -> None:
     """Fail with a list of the resources that are still held but were not held `before`. Child
     processes among them are killed."""
-    if not left_since(before):
+    if not opened_since(before):
         return
     gc.collect()
     with suppress(AssertionError):
-        wait_until(lambda: not left_since(before), "nothing is left", GRACE_S)
+        wait_until(lambda: not opened_since(before), "nothing is left", GRACE_S)
         return
-    left = left_since(before)
+    left = opened_since(before)
     for process in _children().keys() - before.keys():
         os.kill(process[1], signal.SIGKILL)
     pytest.fail("\n  ".join([f"not closed ({len(left)}):", *left]), pytrace=False)
 
 
-def forget_raised(kind: type[BaseException]) -> None:
+def release_frames_of(kind: type[BaseException]) -> None:
     """Release the frames of errors of a kind, and so the objects that their variables refer to.
 
     confluent-kafka never frees an exception that was raised in a callback of its own.
     """
     for error in [each for each in gc.get_objects() if isinstance(each, kind)]:
-        passed: BaseException | None = error
-        while passed is not None:
-            passed.__traceback__ = None
-            passed = passed.__context__
+        error_in_chain: BaseException | None = error
+        while error_in_chain is not None:
+            error_in_chain.__traceback__ = None
+            error_in_chain = error_in_chain.__context__
 
 
-def _descriptors() -> Held:
+def _descriptors() -> Resources:
     found: dict[Hashable, str] = {}
     for name in os.listdir("/proc/self/fd"):
         fd = int(name)
@@ -164,7 +164,7 @@ def _command(pid: str) -> str:
     return words.decode(errors="replace")[:200] or "ended, and nobody has waited for it"
 
 
-def _threads() -> Held:
+def _threads() -> Resources:
     return {
         ("thread", thread.ident): f"thread {thread.name}"
         for thread in threading.enumerate()

@@ -7,12 +7,12 @@ from dev import fetch_peers
 _noted: dict[str, str] = {}
 
 
-def note(what: str, why: str) -> None:
-    """Record that `what` is not checked in this run."""
-    _noted[what] = why
+def note(check: str, reason: str) -> None:
+    """Record that `check` is not checked in this run."""
+    _noted[check] = reason
 
 
 def lines() -> list[str]:
     """One line for each peer or circumstance that is not available."""
     everything = {**fetch_peers.missing(), **_noted}
-    return [f"not checked: {what} ({why})" for what, why in sorted(everything.items())]
+    return [f"not checked: {check} ({reason})" for check, reason in sorted(everything.items())]

@@ -32,7 +32,7 @@ _OF_A_TEST: Final = "PYTEST_CURRENT_TEST"
 _context = multiprocessing.get_context("forkserver")
 _inherited: Mapping[str, str] | None = None
 # Starting a process polls all others, and an exit status can be read only once.
-_LOOK_AGAIN_S: Final = 0.2
+_POLL_INTERVAL_S: Final = 0.2
 _reading = threading.Lock()
 
 
@@ -42,7 +42,7 @@ def prepare() -> None:
     _context.set_forkserver_preload(list(MODULES))
     forkserver.ensure_running()
     _inherited = _environment()
-    leaks.answer_for_children_of(forkserver._forkserver._forkserver_pid)
+    leaks.count_children_of(forkserver._forkserver._forkserver_pid)
 
 
 def can_fork(command: Sequence[str]) -> bool:
@@ -95,7 +95,7 @@ class ForkedBroker:
         while self._status is None:
             left_s = max(0.0, end_s - time.monotonic())
             try:
-                has_ended = connection.wait([self._process.sentinel], min(left_s, _LOOK_AGAIN_S))
+                has_ended = connection.wait([self._process.sentinel], min(left_s, _POLL_INTERVAL_S))
             except ValueError:  # another thread has seen the end meanwhile, and closed the process
                 return self._status
             with _reading:

@@ -7,20 +7,20 @@ import time
 from collections.abc import Callable
 
 LIMIT_S = 60.0
-_LOOK_AGAIN_S = 0.05
+_POLL_INTERVAL_S = 0.05
 
 
 def wait_until(
-    holds: Callable[[], bool],
-    what: str,
+    condition: Callable[[], bool],
+    description: str,
     limit_s: float = LIMIT_S,
-    look_again_s: float = _LOOK_AGAIN_S,
+    poll_interval_s: float = _POLL_INTERVAL_S,
 ) -> None:
-    """Return when `holds()` is true; fail with `what` in the message after the limit."""
+    """Return when `condition()` is true; fail with `description` in the message after the limit."""
     deadline = time.monotonic() + limit_s
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {what}"
-        time.sleep(look_again_s)
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {limit_s:g} s: {description}"
+        time.sleep(poll_interval_s)
 
 
 def join(thread: threading.Thread, limit_s: float = LIMIT_S) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from kafkapy.zk.wire.codes import OpCode
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 from kafkapy.zk.wire.requests import CreateRequest
 from tests.harness.cores.zookeeper_history import OPEN, Observer, random_request, replay
 
@@ -28,16 +28,16 @@ class Client:
         self._socket = self._connect()
 
     def _connect(self) -> socket.socket:
-        self._cutter = FrameCutter(1 << 30)
+        self._cutter = FrameDecoder(1 << 30)
         made = socket.create_connection(("127.0.0.1", self._port), LIMIT_S)
-        made.sendall(framed(self.observer.hello()))
+        made.sendall(encode_frame(self.observer.connect_request_frame()))
         self._socket = made
         self.drain()
         return made
 
     def ask(self, *frames: bytes) -> None:
         """Send requests at once, and read until all are answered."""
-        self._socket.sendall(b"".join(map(framed, frames)))
+        self._socket.sendall(b"".join(map(encode_frame, frames)))
         self.drain()
 
     def drain(self) -> None:
@@ -53,7 +53,7 @@ class Client:
         """Continue the session on another connection."""
         self._socket.close()
         self._socket = self._connect()
-        self.ask(self.observer.watches_again())
+        self.ask(self.observer.set_watches_frame())
 
     def close(self) -> None:
         self._socket.close()

@@ -110,7 +110,7 @@ def sharing(directory: Path) -> Iterator[None]:
     """
     global _shared
     server = _shared = ZooKeeperServer(directory)
-    leaks.belongs_to_the_session_if(
+    leaks.add_session_filter(
         lambda said: server.running and said.startswith(f"child process {server.pid}:")
     )
     yield

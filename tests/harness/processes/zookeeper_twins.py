@@ -181,20 +181,20 @@ class Twin:
         return client
 
     def _watch(self, number: int) -> Any:
-        def heard(event: WatchedEvent) -> None:
+        def on_event(event: WatchedEvent) -> None:
             # A client that is being closed may get the event of its session's end before the end.
             if event.type != EventType.NONE:
                 self.events[number].append((event.type, self._plain(event.path)))
 
-        return heard
+        return on_event
 
     def _settle(self) -> None:
         """Wait until each client has received its events."""
         for client in self._clients:
             client.retry(client.exists, "/")
-            told = threading.Event()
-            client.handler.callback_queue.put(told.set)
-            assert told.wait(LIMIT_S)
+            is_delivered = threading.Event()
+            client.handler.callback_queue.put(is_delivered.set)
+            assert is_delivered.wait(LIMIT_S)
 
     def _plain(self, found: Any) -> Any:
         if isinstance(found, ZnodeStat):

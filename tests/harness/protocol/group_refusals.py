@@ -220,11 +220,11 @@ def answers(ask: Ask) -> dict[str, list[Any]]:
             answer: Any = ask(*request(f"group-{number}", epoch))
             assert answer.error_code == ErrorCode.NONE, f"{name}: {answer}"
             epoch = max(epoch, answer.member_epoch)
-        found[name] = _said(ask(*requests[-1](f"group-{number}", epoch)))
+        found[name] = _errors(ask(*requests[-1](f"group-{number}", epoch)))
     return found
 
 
-def _said(response: Any) -> list[Any]:
+def _errors(response: Any) -> list[Any]:
     """The names of the error codes, and the messages."""
     name = type(response).__name__.removesuffix("Response")
     if name == "ConsumerGroupHeartbeat":

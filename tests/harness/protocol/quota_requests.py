@@ -221,8 +221,8 @@ def created(servers: str, topic: str, partitions: int, version: int) -> tuple[in
     request = create_topics.CreateTopicsRequest(topics=[row], timeout_ms=10_000)
     with RawConnection(servers) as connection:
         answer = connection.request(request, version, create_topics.CreateTopicsResponse)
-    [told] = answer.topics
-    return told.error_code, told.error_message, answer.throttle_time_ms
+    [row] = answer.topics
+    return row.error_code, row.error_message, answer.throttle_time_ms
 
 
 def grown(servers: str, topic: str, count: int, version: int) -> tuple[int, Any, int]:
@@ -231,8 +231,8 @@ def grown(servers: str, topic: str, count: int, version: int) -> tuple[int, Any,
     request = create_partitions.CreatePartitionsRequest(topics=[row], timeout_ms=10_000)
     with RawConnection(servers) as connection:
         answer = connection.request(request, version, create_partitions.CreatePartitionsResponse)
-    [told] = answer.results
-    return told.error_code, told.error_message, answer.throttle_time_ms
+    [row] = answer.results
+    return row.error_code, row.error_message, answer.throttle_time_ms
 
 
 def deleted(servers: str, topic: str, version: int) -> tuple[int, Any, int]:
@@ -240,5 +240,5 @@ def deleted(servers: str, topic: str, version: int) -> tuple[int, Any, int]:
     request = delete_topics.DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000)
     with RawConnection(servers) as connection:
         answer = connection.request(request, version, delete_topics.DeleteTopicsResponse)
-    [told] = answer.responses
-    return told.error_code, told.error_message, answer.throttle_time_ms
+    [row] = answer.responses
+    return row.error_code, row.error_message, answer.throttle_time_ms

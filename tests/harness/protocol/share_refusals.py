@@ -31,7 +31,7 @@ LAST: Final = 2
 ACCEPT, RELEASE, RENEW = 1, 2, 4
 
 
-class Asked(NamedTuple):
+class CaseContext(NamedTuple):
     """The group of a case, its topic, and the last epoch of each member."""
 
     group: str
@@ -40,56 +40,56 @@ class Asked(NamedTuple):
     epochs: Mapping[str, int]
 
 
-Request = Callable[[Asked], tuple[int, Message]]
+Request = Callable[[CaseContext], tuple[int, Message]]
 """Returns the version and the request."""
 
 
 def beat(member: str, epoch: int, **fields: Any) -> Request:
     """A heartbeat with this epoch."""
-    return lambda asked: (1, _heartbeat(asked, member, epoch, fields))
+    return lambda context: (1, _heartbeat(context, member, epoch, fields))
 
 
 def stay(member: str, change: int = 0, **fields: Any) -> Request:
     """A heartbeat with the member's last epoch plus `change`."""
-    return lambda asked: (
-        1, _heartbeat(asked, member, asked.epochs.get(member, 1) + change, fields),
+    return lambda context: (
+        1, _heartbeat(context, member, context.epochs.get(member, 1) + change, fields),
     )  # fmt: skip
 
 
 def _heartbeat(
-    asked: Asked, member: str, epoch: int, fields: dict[str, Any]
+    context: CaseContext, member: str, epoch: int, fields: dict[str, Any]
 ) -> beats.ShareGroupHeartbeatRequest:
     return beats.ShareGroupHeartbeatRequest(
-        group_id=asked.group, member_id=member, member_epoch=epoch, **fields
+        group_id=context.group, member_id=member, member_epoch=epoch, **fields
     )
 
 
 def join(member: str, **fields: Any) -> Request:
     """A heartbeat that joins."""
-    return lambda asked: (
-        1, _heartbeat(asked, member, 0, {"subscribed_topic_names": [asked.topic], **fields}),
+    return lambda context: (
+        1, _heartbeat(context, member, 0, {"subscribed_topic_names": [context.topic], **fields}),
     )  # fmt: skip
 
 
-def consumer_join(asked: Asked) -> tuple[int, Message]:
+def consumer_join(context: CaseContext) -> tuple[int, Message]:
     """A member of the consumer protocol joins."""
     return 1, consumer.ConsumerGroupHeartbeatRequest(
-        group_id=asked.group, member_id="c", member_epoch=0, rebalance_timeout_ms=60_000,
-        subscribed_topic_names=[asked.topic], topic_partitions=[],
+        group_id=context.group, member_id="c", member_epoch=0, rebalance_timeout_ms=60_000,
+        subscribed_topic_names=[context.topic], topic_partitions=[],
     )  # fmt: skip
 
 
 def alter(offset: int = 0, topic: str | None = None, partition: int = 0) -> Request:
     """Set the offset at which a share partition begins."""
 
-    def made(asked: Asked) -> tuple[int, Message]:
+    def made(context: CaseContext) -> tuple[int, Message]:
         row = alters.AlterShareGroupOffsetsRequestPartition(
             partition_index=partition, start_offset=offset
         )
         rows = alters.AlterShareGroupOffsetsRequestTopic(
-            topic_name=asked.topic if topic is None else topic, partitions=[row]
+            topic_name=context.topic if topic is None else topic, partitions=[row]
         )
-        return 0, alters.AlterShareGroupOffsetsRequest(group_id=asked.group, topics=[rows])
+        return 0, alters.AlterShareGroupOffsetsRequest(group_id=context.group, topics=[rows])
 
     return made
 
@@ -97,18 +97,18 @@ def alter(offset: int = 0, topic: str | None = None, partition: int = 0) -> Requ
 def delete(topic: str) -> Request:
     """Delete the offsets of a topic."""
     row = deletes.DeleteShareGroupOffsetsRequestTopic(topic_name=topic)
-    return lambda asked: (
-        0, deletes.DeleteShareGroupOffsetsRequest(group_id=asked.group, topics=[row]),
+    return lambda context: (
+        0, deletes.DeleteShareGroupOffsetsRequest(group_id=context.group, topics=[row]),
     )  # fmt: skip
 
 
-def describe_offsets(asked: Asked) -> tuple[int, Message]:
-    group = offsets.DescribeShareGroupOffsetsRequestGroup(group_id=asked.group, topics=None)
+def describe_offsets(context: CaseContext) -> tuple[int, Message]:
+    group = offsets.DescribeShareGroupOffsetsRequestGroup(group_id=context.group, topics=None)
     return 1, offsets.DescribeShareGroupOffsetsRequest(groups=[group])
 
 
-def describe(asked: Asked) -> tuple[int, Message]:
-    return 1, describes.ShareGroupDescribeRequest(group_ids=[asked.group])
+def describe(context: CaseContext) -> tuple[int, Message]:
+    return 1, describes.ShareGroupDescribeRequest(group_ids=[context.group])
 
 
 class Batch(NamedTuple):
@@ -125,15 +125,15 @@ def fetch(
 ) -> Request:  # fmt: skip
     """ShareFetch of one partition."""
 
-    def made(asked: Asked) -> tuple[int, Message]:
+    def made(context: CaseContext) -> tuple[int, Message]:
         row = fetches.FetchPartition(
             partition_index=partition,
             acknowledgement_batches=_batches(fetches.AcknowledgementBatch, batches),
         )
-        topic = fetches.FetchTopic(topic_id=topic_id or asked.topic_id, partitions=[row])
+        topic = fetches.FetchTopic(topic_id=topic_id or context.topic_id, partitions=[row])
         known = {"min_bytes": 1, "max_wait_ms": 0, "max_records": 100, "batch_size": 100}
         return version, fetches.ShareFetchRequest(
-            group_id=asked.group, member_id=member, share_session_epoch=epoch, topics=[topic],
+            group_id=context.group, member_id=member, share_session_epoch=epoch, topics=[topic],
             **{**known, **fields},
         )  # fmt: skip
 
@@ -146,14 +146,16 @@ def acknowledge(
 ) -> Request:  # fmt: skip
     """ShareAcknowledge of one partition."""
 
-    def made(asked: Asked) -> tuple[int, Message]:
+    def made(context: CaseContext) -> tuple[int, Message]:
         row = acknowledges.AcknowledgePartition(
             partition_index=partition,
             acknowledgement_batches=_batches(acknowledges.AcknowledgementBatch, batches),
         )
-        topic = acknowledges.AcknowledgeTopic(topic_id=topic_id or asked.topic_id, partitions=[row])
+        topic = acknowledges.AcknowledgeTopic(
+            topic_id=topic_id or context.topic_id, partitions=[row]
+        )
         return version, acknowledges.ShareAcknowledgeRequest(
-            group_id=asked.group, member_id=member, share_session_epoch=epoch, topics=[topic],
+            group_id=context.group, member_id=member, share_session_epoch=epoch, topics=[topic],
             **fields,
         )  # fmt: skip
 
@@ -168,8 +170,8 @@ def _batches(kind: Any, batches: Sequence[Batch]) -> list[Any]:
 
 
 A: Final = join("a")
-BEGUN: Final = alter()
-ACQUIRED: Final = (BEGUN, fetch(0, max_wait_ms=10_000))
+INITIALIZED: Final = alter()
+ACQUIRED: Final = (INITIALIZED, fetch(0, max_wait_ms=10_000))
 WHOLE: Final = Batch(0, LAST)
 SECOND: Final = Batch(1, 1)
 
@@ -191,21 +193,21 @@ CASES: Final[dict[str, tuple[Request, ...]]] = {
     "share member in a consumer group": (consumer_join, A),
     "share heartbeat in a consumer group": (consumer_join, stay("c")),
     "consumer in a share group": (A, consumer_join),
-    "classic member in a share group": (A, lambda asked: classic_join(asked.group, 0)),
+    "classic member in a share group": (A, lambda context: classic_join(context.group, 0)),
     "describe an unknown group": (describe,),
     "describe a consumer group": (consumer_join, describe),
     "offsets of an unknown group": (describe_offsets,),
     "offsets of a consumer group": (consumer_join, describe_offsets),
-    "alter with members": (A, BEGUN),
-    "alter of a consumer group": (consumer_join, BEGUN),
+    "alter with members": (A, INITIALIZED),
+    "alter of a consumer group": (consumer_join, INITIALIZED),
     "alter of an unknown topic": (alter(topic="nowhere"),),
     "alter of an unknown partition": (alter(partition=9),),
     "alter without a topic": (alter(topic=""),),
     "delete of an unknown group": (delete("t"),),
-    "delete of an unknown topic": (BEGUN, delete("nowhere")),
+    "delete of an unknown topic": (INITIALIZED, delete("nowhere")),
     "delete with members": (A, delete("t")),
     "acknowledge before anything is acquired": (
-        BEGUN, fetch(0, max_records=0), acknowledge(1, WHOLE)
+        INITIALIZED, fetch(0, max_records=0), acknowledge(1, WHOLE)
     ),
     "acknowledge beyond the last": (*ACQUIRED, acknowledge(1, Batch(0, LAST + 1))),
     "acknowledge far beyond the last": (*ACQUIRED, acknowledge(1, Batch(50, 60))),
@@ -249,19 +251,19 @@ CASES: Final[dict[str, tuple[Request, ...]]] = {
     "acknowledge an unknown topic": (*ACQUIRED, acknowledge(1, WHOLE, topic_id=UNKNOWN_ID)),
     "acknowledge an unknown partition": (*ACQUIRED, acknowledge(1, WHOLE, partition=9)),
     "acknowledge in a new session": (*ACQUIRED, acknowledge(0, WHOLE)),
-    "acknowledge in an unknown session": (BEGUN, acknowledge(1, WHOLE)),
+    "acknowledge in an unknown session": (INITIALIZED, acknowledge(1, WHOLE)),
     "acknowledge at another epoch": (*ACQUIRED, acknowledge(7, WHOLE)),
-    "acknowledge without a member": (BEGUN, acknowledge(1, WHOLE, member=None)),
-    "acknowledge with an empty member": (BEGUN, acknowledge(1, WHOLE, member="")),
-    "close an unknown session": (BEGUN, acknowledge(-1, WHOLE)),
+    "acknowledge without a member": (INITIALIZED, acknowledge(1, WHOLE, member=None)),
+    "acknowledge with an empty member": (INITIALIZED, acknowledge(1, WHOLE, member="")),
+    "close an unknown session": (INITIALIZED, acknowledge(-1, WHOLE)),
     "fetch at another epoch": (*ACQUIRED, fetch(7)),
-    "fetch in an unknown session": (BEGUN, fetch(1)),
-    "fetch at the end of an unknown session": (BEGUN, fetch(-1)),
-    "fetch without a member": (BEGUN, fetch(0, member=None)),
-    "fetch with an empty member": (BEGUN, fetch(0, member="")),
-    "fetch of an unknown topic": (BEGUN, fetch(0, topic_id=UNKNOWN_ID)),
-    "fetch of an unknown partition": (BEGUN, fetch(0, partition=9)),
-    "acknowledge with the first fetch": (BEGUN, fetch(0, WHOLE)),
+    "fetch in an unknown session": (INITIALIZED, fetch(1)),
+    "fetch at the end of an unknown session": (INITIALIZED, fetch(-1)),
+    "fetch without a member": (INITIALIZED, fetch(0, member=None)),
+    "fetch with an empty member": (INITIALIZED, fetch(0, member="")),
+    "fetch of an unknown topic": (INITIALIZED, fetch(0, topic_id=UNKNOWN_ID)),
+    "fetch of an unknown partition": (INITIALIZED, fetch(0, partition=9)),
+    "acknowledge with the first fetch": (INITIALIZED, fetch(0, WHOLE)),
 }  # fmt: skip
 
 
@@ -269,21 +271,21 @@ def answers(ask: Ask, topic: str, topic_id: Uuid) -> dict[str, list[Any]]:
     """The answer to the last request of each case. The others must succeed."""
     found = {}
     for number, (name, requests) in enumerate(CASES.items()):
-        asked = Asked(f"share-group-{number}", topic, topic_id, epochs := {})
+        context = CaseContext(f"share-group-{number}", topic, topic_id, epochs := {})
         for request in requests[:-1]:
-            answer: Any = ask(*request(asked))
-            codes = [word for word in _said(answer) if word in ErrorCode.__members__]
+            answer: Any = ask(*request(context))
+            codes = [word for word in _errors(answer) if word in ErrorCode.__members__]
             assert set(codes) == {"NONE"}, f"{name}: {answer}"
             if isinstance(answer, beats.ShareGroupHeartbeatResponse):
                 epochs[answer.member_id] = answer.member_epoch
-        found[name] = [*map(without_numbers, _said(ask(*requests[-1](asked))))]
+        found[name] = [*map(without_numbers, _errors(ask(*requests[-1](context))))]
     return found
 
 
-def _said(value: Any) -> list[Any]:
+def _errors(value: Any) -> list[Any]:
     """The names of all error codes in a response, each with its message."""
     if isinstance(value, list):
-        return [word for row in value for word in _said(row)]
+        return [word for row in value for word in _errors(row)]
     if not isinstance(value, Struct):
         return []
     found: list[Any] = []
@@ -292,5 +294,5 @@ def _said(value: Any) -> list[Any]:
         if name.endswith("error_code"):
             found += [ErrorCode(field).name, getattr(value, name.replace("code", "message"), None)]
         else:
-            found += _said(field)
+            found += _errors(field)
     return found

@@ -157,7 +157,7 @@ class ConsumerWorld(GroupWorld):
             owned=owned_of(process.owned),
             client_id=client,
         )
-        self._ask(client, request)
+        self._call(client, request)
 
     @step("{client} goes")
     def goes(self, client: str) -> None:
@@ -171,26 +171,26 @@ class ConsumerWorld(GroupWorld):
     def _go(self, client: str, epoch: int) -> None:
         process = self.process(client)
         instance_id = process.options.get("instance")
-        self._ask(client, ConsumerHeartbeat("g", process.member_id, epoch, instance_id))
+        self._call(client, ConsumerHeartbeat("g", process.member_id, epoch, instance_id))
         process.lose()
 
     @step("the consumer group is described")
     def describe_consumers(self) -> None:
-        self._ask("admin", DescribeConsumerGroups(["g"]))
+        self._call("admin", DescribeConsumerGroups(["g"]))
 
     # Answers and the log.
 
-    def _ask(self, name: str, request: Any) -> None:
+    def _call(self, name: str, request: Any) -> None:
         if isinstance(request, ConsumerHeartbeat):
             shell = self.shell
             self.token = token = (name, self.token[1] + 1)
-            self._is_asking = True
+            self._is_calling = True
             shell.perform(shell.coordinator.consumer_heartbeat(shell.now_ms, token, request))
-            self._is_asking = False
+            self._is_calling = False
             if token not in shell.replies:
-                self.say("waits")
+                self.report("waits")
         else:
-            super()._ask(name, request)
+            super()._call(name, request)
 
     def _answer(self, one: Client, result: Any) -> str:
         assert isinstance(one, MigratingClient)
@@ -232,7 +232,7 @@ class ConsumerWorld(GroupWorld):
 
     def _on_append(self, append: Append) -> None:
         if self._shows_log:
-            self.say(f"log {', '.join(self._record(record) for record in append.records)}")
+            self.report(f"log {', '.join(self._record(record) for record in append.records)}")
 
     def _record(self, record: RecordData) -> str:
         key = read_consumer_key(record.key or b"")

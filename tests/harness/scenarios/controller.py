@@ -44,7 +44,7 @@ class ControllerWorld(World):
         """The original data of broken znodes."""
 
     def perform(self, text: str) -> list[str]:
-        if self._seen and not text.startswith(("commands", "writes")):
+        if self._last_facts and not text.startswith(("commands", "writes")):
             self.cluster.take()
             self._writes.clear()
         return super().perform(text)
@@ -67,7 +67,7 @@ class ControllerWorld(World):
             try:
                 topic = run(self.cluster.store.topics.get(name))
             except ZnodeError:  # keep the facts of when it could be read
-                facts |= {n: v for n, v in self._seen.items() if n.startswith(f"{name}-")}
+                facts |= {n: v for n, v in self._last_facts.items() if n.startswith(f"{name}-")}
                 continue
             assert topic is not None
             wanted = [TopicPartition(name, index) for index in topic.assignment]
@@ -101,8 +101,8 @@ class ControllerWorld(World):
         """The usual value of a new fact, which is not reported."""
         partition, _, kind = name.partition(" ")
         if kind == "replicas":
-            return self._seen[name] if "+" not in self._seen[name] else ""
-        replicas = self._seen.get(f"{partition} replicas", "")
+            return self._last_facts[name] if "+" not in self._last_facts[name] else ""
+        replicas = self._last_facts.get(f"{partition} replicas", "")
         return f"leader {replicas.split(',')[0]}, isr {replicas}, epoch 0/0"
 
     # Brokers.
@@ -112,7 +112,7 @@ class ControllerWorld(World):
         """`t 1,2 and 2,1`: topic t has two partitions on these brokers."""
         self.cluster = Cluster(*map(int, broker_ids.split()))
         self.cluster.observers.append(lambda: self._writes.append(self.facts()))
-        self._seen = self.facts()
+        self._last_facts = self.facts()
         for name, replicas in topics.items():
             self.is_created(name, replicas)
 
@@ -157,11 +157,11 @@ class ControllerWorld(World):
         image, wanted = self.cluster.brokers[int(broker)].metadata.image, parsed(partition)
         topic = image.topics.get(wanted.topic)
         if topic is None:
-            self.say("nothing")
+            self.report("nothing")
         else:
             assert topic.topic_id == numbered_topic_id(7)
             row = topic.partitions[wanted.partition]
-            self.say(f"leader {row.leader}, offline {ids(row.offline_replicas)}")
+            self.report(f"leader {row.leader}, offline {ids(row.offline_replicas)}")
 
     @step("broker {broker} shuts down")
     def shuts_down(self, broker: str, epoch: str = "") -> None:
@@ -170,7 +170,7 @@ class ControllerWorld(World):
         broker_epoch = known.broker_epoch - 1 if epoch and known else -1
         result = self._submit(events.ControlledShutdown, int(broker), broker_epoch)
         left = " ".join(map(str, result.remaining))
-        self.say(f"remaining {left}" if left else shown_error(result.error))
+        self.report(f"remaining {left}" if left else shown_error(result.error))
 
     # Topics.
 
@@ -197,11 +197,11 @@ class ControllerWorld(World):
 
     @step("unclean elections")
     def unclean_elections(self) -> None:
-        self.say(str(self.cluster.controller.context.unclean_elections))
+        self.report(str(self.cluster.controller.context.unclean_elections))
 
     @step("deletions that wait")
     def deletions_that_wait(self) -> None:
-        self.say(" ".join(sorted(self.cluster.controller.context.topics_ineligible)) or "none")
+        self.report(" ".join(sorted(self.cluster.controller.context.topics_ineligible)) or "none")
 
     # The ISR, elections and reassignments.
 
@@ -233,10 +233,10 @@ class ControllerWorld(World):
         # A failure after the answer causes a second answer, which is ignored.
         result, *_ = self._replies(events.AlterPartition, state.leader, broker_epoch, [item])
         if result.error is not ErrorCode.NONE:
-            self.say(f"{result.error.name} for all")
+            self.report(f"{result.error.name} for all")
         for row, error, found in result.rows:
             if error is not ErrorCode.NONE:
-                self.say(error.name)
+                self.report(error.name)
             else:
                 assert (row, found.isr) == (item, item.new_isr)
 
@@ -280,7 +280,7 @@ class ControllerWorld(World):
         wanted = [parsed(name) for name in partitions.split() if name != "nothing"]
         found = self._submit(events.ListPartitionReassignments, wanted if partitions else None)
         rows = [f"{p} {shown_replicas(*replicas)}" for p, replicas in sorted(found.items())]
-        self.say(" | ".join(rows) or "none")
+        self.report(" | ".join(rows) or "none")
 
     @step("an old tool reassigns {targets...}")
     def old_tool_reassigns(self, targets: str) -> None:
@@ -308,11 +308,11 @@ class ControllerWorld(World):
     @step("znode {path}")
     def znode(self, path: str) -> None:
         there = path in self.cluster.server.tree.nodes
-        self.say(self.cluster.data(path) if there else "none")
+        self.report(self.cluster.data(path) if there else "none")
 
     @step("children of {path}")
     def children(self, path: str) -> None:
-        self.say(" ".join(self.cluster.paths(f"{path}/")) or "none")
+        self.report(" ".join(self.cluster.paths(f"{path}/")) or "none")
 
     @step("writes to {partition}")
     def writes(self, partition: str) -> None:
@@ -321,7 +321,7 @@ class ControllerWorld(World):
             for seen in self._writes
         )
         for row, _ in groupby(rows):
-            self.say(row)
+            self.report(row)
 
     @step("commands", "commands of {kind}")
     def commands(self, kind: str = "") -> None:
@@ -333,9 +333,9 @@ class ControllerWorld(World):
         for commands, same in groupby(runs, key=lambda run: run[1]):
             brokers = ids(to for to, _ in same)
             for command in commands:
-                self.say(f"{brokers} {command}")
+                self.report(f"{brokers} {command}")
         if not runs:
-            self.say("none")
+            self.report("none")
 
     def _submit(self, event: Callable[..., Any], *fields: Any) -> Any:
         [reply] = self._replies(event, *fields)
@@ -351,9 +351,9 @@ class ControllerWorld(World):
             if result.error is not ErrorCode.NONE:
                 message = f": {result.message}" if result.message else ""
                 message = re.sub("(?<=cannot be read):.*", "", message)
-                self.say(f"{partition} {result.error.name}{message}")
+                self.report(f"{partition} {result.error.name}{message}")
             elif shown := done(result):
-                self.say(f"{partition} {shown}")
+                self.report(f"{partition} {shown}")
 
 
 def parsed(name: str) -> TopicPartition:

@@ -21,7 +21,7 @@ class FollowersWorld(World):
     def __init__(self, directory: Path) -> None:
         super().__init__()
         self.replicas = ReplicaSet(directory, 3)
-        self._seen = self.facts()
+        self._last_facts = self.facts()
 
     def facts(self) -> dict[str, str]:
         facts: dict[str, str] = {}
@@ -55,7 +55,7 @@ class FollowersWorld(World):
 
     @step("broker {broker} fetches")
     def fetches(self, broker: str) -> None:
-        self.say(self.replicas.fetch(int(broker)))
+        self.report(self.replicas.fetch(int(broker)))
 
     @step("broker {brokers} catches up", "brokers {brokers...} catch up")
     def catch_up(self, brokers: str) -> None:
@@ -105,7 +105,7 @@ class FollowersWorld(World):
         self.replicas.brokers[int(broker)].partition.delete_records(int(offset))
 
     @step("broker {broker} forgets its fetch sessions")
-    def forgets(self, broker: str) -> None:
+    def drops_fetch_sessions(self, broker: str) -> None:
         self.replicas.brokers[int(broker)].sessions._sessions.clear()
 
     def _fetcher(self, broker: str) -> FollowerFetcher:

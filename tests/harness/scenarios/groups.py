@@ -103,7 +103,7 @@ class GroupWorld(World):
         self.clients: dict[str, Client] = {}
         self.token: tuple[str, int] = ("", 0)
         """The last request: its client's name, and its number."""
-        self._is_asking = False
+        self._is_calling = False
         self._names: dict[str, str] = {}
         """The client of each member id."""
 
@@ -129,7 +129,7 @@ class GroupWorld(World):
     @step("{client} asks for an id")
     def asks_for_an_id(self, client: str, **options: str) -> None:
         self.is_configured(client, **options)
-        self._ask(client, self.client(client).join_group())
+        self._call(client, self.client(client).join_group())
 
     @step("{client} joins anew")
     def joins_anew(self, client: str, **options: str) -> None:
@@ -176,11 +176,11 @@ class GroupWorld(World):
         name, kind = options.pop("protocol", None), options.pop("type", None)
         identity = self._identity(client, **options)
         request = messages.SyncGroup(*identity, kind, name, assignments)
-        self._ask(client, request)
+        self._call(client, request)
 
     @step("{client} heartbeats")
     def heartbeats(self, client: str, **options: str) -> None:
-        self._ask(client, messages.Heartbeat(*self._identity(client, **options)))
+        self._call(client, messages.Heartbeat(*self._identity(client, **options)))
 
     @step("{client} leaves")
     def leaves(self, client: str) -> None:
@@ -198,12 +198,12 @@ class GroupWorld(World):
             one = self.clients.get(name, Client(name, name))
             instance = instance or one.options.get("instance", "")
             leaving.append(messages.LeavingMember(one.member_id, instance or None))
-        self._ask(asker, messages.LeaveGroup(self.client(asker).group_id, leaving))
+        self._call(asker, messages.LeaveGroup(self.client(asker).group_id, leaving))
 
     @step("the client disconnects")
     def disconnects(self) -> None:
         """The answer to the last request is dropped."""
-        self.shell.coordinator.forget_token(self.token)
+        self.shell.coordinator.drop_token(self.token)
 
     # Offsets.
 
@@ -234,9 +234,9 @@ class GroupWorld(World):
             instance_id,
             duration_ms(retention),
             Producer(int(producer), 0) if producer else None,
-            names_member_epoch=not producer,
+            may_have_member_epoch=not producer,
         )
-        self._ask(client, request)
+        self._call(client, request)
 
     @step("the transaction of producer {producer} is {outcome}")
     def transaction_ends(self, producer: str, outcome: str) -> None:
@@ -249,12 +249,12 @@ class GroupWorld(World):
     ) -> None:
         rows = [partition(name) for name in partitions.split()]
         request = messages.FetchOffsets(group, rows or None, require_stable=stable is not None)
-        self._ask("admin", request)
+        self._call("admin", request)
 
     @step("delete offsets of {partitions...}")
     def delete_offsets(self, partitions: str) -> None:
         request = messages.DeleteOffsets("g", [partition(name) for name in partitions.split()])
-        self._ask("admin", request)
+        self._call("admin", request)
 
     @step("the retention check runs")
     def retention_check(self) -> None:
@@ -270,15 +270,15 @@ class GroupWorld(World):
 
     @step("describe {groups...}")
     def describe(self, groups: str) -> None:
-        self._ask("admin", messages.DescribeGroups(groups.split()))
+        self._call("admin", messages.DescribeGroups(groups.split()))
 
     @step("list groups")
     def list_groups(self, states: str = "", types: str = "") -> None:
-        self._ask("admin", messages.ListGroups(states.split(), types.split()))
+        self._call("admin", messages.ListGroups(states.split(), types.split()))
 
     @step("delete groups {groups...}")
     def delete_groups(self, groups: str) -> None:
-        self._ask("admin", messages.DeleteGroups(groups.split()))
+        self._call("admin", messages.DeleteGroups(groups.split()))
 
     # The broker.
 
@@ -326,11 +326,11 @@ class GroupWorld(World):
     @step("the next deadline")
     def next_deadline(self) -> None:
         deadline_ms = self.shell.coordinator.next_deadline_ms()
-        self.say("none" if deadline_ms is None else f"in {deadline_ms - self.shell.now_ms} ms")
+        self.report("none" if deadline_ms is None else f"in {deadline_ms - self.shell.now_ms} ms")
 
     @step("the number of waiting requests")
     def waiting(self) -> None:
-        self.say(str(self.shell.coordinator.waiting))
+        self.report(str(self.shell.coordinator.num_waiting))
 
     # Requests and their answers.
 
@@ -349,21 +349,21 @@ class GroupWorld(World):
         instance_id = None if instance == "none" else instance
         return options.get("group", one.group_id), generation_id, one.member_id, instance_id
 
-    def _ask(self, name: str, request: Any) -> None:
+    def _call(self, name: str, request: Any) -> None:
         """Call the coordinator's method of the request's name."""
         shell = self.shell
         method = re.sub("(?<=[a-z])([A-Z])", r"_\1", type(request).__name__).lower()
         self.token = token = (name, self.token[1] + 1)
-        self._is_asking = True
+        self._is_calling = True
         shell.perform(getattr(shell.coordinator, method)(shell.now_ms, token, request))
-        self._is_asking = False
+        self._is_calling = False
         if token not in shell.replies:
-            self.say("waits")
+            self.report("waits")
 
     def _on_reply(self, token: tuple[str, int], result: Any) -> None:
         shown = self._answer(self.client(token[0]), result)
-        is_own = self._is_asking and token == self.token
-        self.say(shown if is_own else f"{token[0]}: {shown}")
+        is_own = self._is_calling and token == self.token
+        self.report(shown if is_own else f"{token[0]}: {shown}")
 
     def _answer(self, one: Client, result: Any) -> str:
         match result:
@@ -423,7 +423,7 @@ class GroupWorld(World):
         assert {r.timestamp for r in append.records} == {self.shell.clock.time_ms()}
         batch = ", ".join(self._record(record) for record in append.records)
         producer = f" by producer {append.producer.producer_id}" if append.producer else ""
-        self.say(f"log {batch}{producer}")
+        self.report(f"log {batch}{producer}")
 
     def _record(self, record: RecordData) -> str:
         key = read_key(record.key or b"")

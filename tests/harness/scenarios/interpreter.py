@@ -102,10 +102,10 @@ class World:
 
     def __init__(self) -> None:
         self._outcomes: list[str] = []
-        self._seen: dict[str, str] = {}
+        self._last_facts: dict[str, str] = {}
         self._steps = list(self._find_steps())
 
-    def say(self, outcome: str) -> None:
+    def report(self, outcome: str) -> None:
         self._outcomes.append(outcome)
 
     def facts(self) -> dict[str, str]:
@@ -133,8 +133,8 @@ class World:
             raise ScenarioError(f"options of {head!r}: {error}") from None
         method(**arguments)
         outcomes, self._outcomes = self._outcomes, []
-        before, self._seen = self._seen, self.facts()
-        return [*outcomes, *self.changes(before, self._seen)]
+        before, self._last_facts = self._last_facts, self.facts()
+        return [*outcomes, *self.changes(before, self._last_facts)]
 
     def _find_steps(self) -> Iterator[tuple[re.Pattern[str], Callable[..., None]]]:
         for name in dir(type(self)):

@@ -41,7 +41,7 @@ class ReplicationWorld(World):
         self.change: IsrChange | None = None
         self._dead: set[int] = set()
         self.partition.is_live = lambda broker_id: broker_id not in self._dead
-        self._seen = self.facts()
+        self._last_facts = self.facts()
 
     def facts(self) -> dict[str, str]:
         log = self.partition.log
@@ -77,21 +77,21 @@ class ReplicationWorld(World):
         else:
             is_new_epoch = partition.make_follower(row)
         if not is_new_epoch:
-            self.say("no new epoch")
+            self.report("no new epoch")
 
     @step("the partition")
     def the_partition(self) -> None:
         partition = self.partition
-        self.say("leads" if partition.is_leader else f"follows {partition.leader_id}")
-        self.say(f"epoch {partition.leader_epoch}, partition epoch {partition.partition_epoch}")
+        self.report("leads" if partition.is_leader else f"follows {partition.leader_id}")
+        self.report(f"epoch {partition.leader_epoch}, partition epoch {partition.partition_epoch}")
         if partition.is_under_replicated:
-            self.say("under-replicated")
+            self.report("under-replicated")
         if partition.leader_recovery_state == RECOVERING:
-            self.say("recovering")
+            self.report("recovering")
 
     @step("epoch {epoch} of the log")
     def epoch_of_the_log(self, epoch: str) -> None:
-        self.say("ends at {1}".format(*self.partition.log.end_offset_for_epoch(int(epoch))))
+        self.report("ends at {1}".format(*self.partition.log.end_offset_for_epoch(int(epoch))))
 
     @step("maybe expand the ISR by {broker}")
     def maybe_expand(self, broker: str) -> None:
@@ -103,7 +103,7 @@ class ReplicationWorld(World):
 
     def _proposes(self, change: IsrChange | None) -> None:
         if change is None:
-            self.say("nothing")
+            self.report("nothing")
             return
         self.change = change
         assert (change.topic_partition, change.topic_id) == (
@@ -112,7 +112,7 @@ class ReplicationWorld(World):
         )
         epochs = f"epoch {change.leader_epoch}, partition epoch {change.partition_epoch}"
         recovers = ", recovering" if change.leader_recovery_state == RECOVERING else ""
-        self.say(f"proposes {numbers(change.isr)} in {epochs}{recovers}")
+        self.report(f"proposes {numbers(change.isr)} in {epochs}{recovers}")
 
     @step("the controller agrees")
     def agrees(self, epoch: str = "", partition_epoch: str = "") -> None:
@@ -122,13 +122,19 @@ class ReplicationWorld(World):
         leader_epoch = int(epoch) if epoch else change.leader_epoch
         next_epoch = int(partition_epoch) if partition_epoch else change.partition_epoch + 1
         state = LeaderAndIsr(1, leader_epoch, change.isr, next_epoch, 1)
-        self.say(self.partition.on_isr_answer(change, ErrorCode.NONE, state, self.now_ms).value)
+        self.report(
+            self.partition.on_alter_partition_response(
+                change, ErrorCode.NONE, state, self.now_ms
+            ).value
+        )
 
     @step("the controller refuses with {error}")
     def refuses(self, error: str) -> None:
         assert self.change is not None
-        answered = self.partition.on_isr_answer(self.change, ErrorCode[error], None, self.now_ms)
-        self.say(answered.value)
+        answered = self.partition.on_alter_partition_response(
+            self.change, ErrorCode[error], None, self.now_ms
+        )
+        self.report(answered.value)
 
     @step("broker {broker} is dead")
     def is_dead(self, broker: str) -> None:
@@ -152,7 +158,7 @@ class ReplicationWorld(World):
 
     def _refuse(self, error: ApiError) -> None:
         assert "t-0" in error.message
-        self.say(error.code.name)
+        self.report(error.code.name)
 
     @step("broker {broker} fetches from {offset}")
     def fetches(
@@ -182,26 +188,26 @@ class ReplicationWorld(World):
                 row, reader, READ_UNCOMMITTED, 1 << 20, True, self.now_ms, leader_only=leader_only
             )
         except ApiError as error:
-            self.say(error.code.name)
+            self.report(error.code.name)
         else:
             if reader == CONSUMER or result.size_bytes or result.diverging_epoch:
-                self.say(shown(result))
+                self.report(shown(result))
             assert result.high_watermark == self.partition.log.high_watermark
 
     @step("replicas that a consumer may read {offset} from")
     def read_replicas(self, offset: str) -> None:
-        self.say(numbers(r.broker_id for r in self.partition.read_replicas(int(offset))))
+        self.report(numbers(r.broker_id for r in self.partition.read_replicas(int(offset))))
 
     @step("records before {offset} are deleted", "records are deleted")
     def records_are_deleted(self, offset: str = "-1") -> None:
         try:
             self.partition.delete_records(int(offset))
         except ApiError as error:
-            self.say(error.code.name)
+            self.report(error.code.name)
 
     @step("the low watermark")
     def low_watermark(self) -> None:
-        self.say(str(self.partition.low_watermark))
+        self.report(str(self.partition.low_watermark))
 
     @step("the high watermark is checked")
     def high_watermark_is_checked(self) -> None:

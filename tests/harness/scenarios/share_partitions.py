@@ -39,7 +39,7 @@ class SharePartitionWorld(World):
         self.partition = SharePartition(ShareLimits(10, 3, 30_000))
         self._is_slow = False
         self._storing: list[Change] = []
-        self._seen = self.facts()
+        self._last_facts = self.facts()
 
     def facts(self) -> dict[str, str]:
         return {
@@ -68,7 +68,7 @@ class SharePartitionWorld(World):
     ) -> None:
         """Acquire of these batches of the log, from the next fetch offset on."""
         if not self.partition.can_acquire:
-            self.say("full")
+            self.report("full")
             return
         found = self.partition.acquire(
             self.now_ms,
@@ -81,7 +81,7 @@ class SharePartitionWorld(World):
             aborted=_batches(aborted),
         )
         rows = [f"{each.first}-{each.last} x{each.delivery_count}" for each in found]
-        self.say(f"gets {' '.join(rows) or 'nothing'}")
+        self.report(f"gets {' '.join(rows) or 'nothing'}")
 
     @step("{member} {verb}: {ranges...}")
     def acknowledges(self, member: str, verb: str, ranges: str) -> None:
@@ -95,7 +95,7 @@ class SharePartitionWorld(World):
         try:
             change = self.partition.acknowledge(self.now_ms, member, batches)
         except ApiError as error:
-            self.say(f"{error.code.name}: {error.message}")
+            self.report(f"{error.code.name}: {error.message}")
             return
         self._store(change)
 
@@ -129,13 +129,13 @@ class SharePartitionWorld(World):
         rows = [_text(batch) for batch in change.batches]
         complete = self.partition.delivery_complete_count
         counts = f"start {self.partition.start_offset}, complete {complete}"
-        self.say(f"stores {counts}: {' '.join(rows)}")
+        self.report(f"stores {counts}: {' '.join(rows)}")
         self._storing.append(change)
         if not self._is_slow:
             self._answer(self._storing.pop(0), is_stored=True)
 
     def _answer(self, change: Change, *, is_stored: bool) -> None:
-        answer = self.partition.stored if is_stored else self.partition.not_stored
+        answer = self.partition.complete_change if is_stored else self.partition.roll_back_change
         answer(change)
 
 

@@ -41,7 +41,7 @@ class TransactionWorld(World):
         self.shell.version = 2
         self.producers: dict[str, Producer] = {}
         self._epoch = 1
-        self._seen = self.facts()
+        self._last_facts = self.facts()
 
     def facts(self) -> dict[str, str]:
         found = self.shell.describe()
@@ -75,10 +75,10 @@ class TransactionWorld(World):
 
     def _initialized(self, name: str, result: InitProducerIdResult, lost: bool = False) -> None:
         if result.error is not ErrorCode.NONE:
-            self.say(result.error.name)
+            self.report(result.error.name)
             return
         producer = Producer(result.producer_id, result.producer_epoch)
-        self.say(_text(producer))
+        self.report(_text(producer))
         if not lost:
             self.producers[name] = producer
 
@@ -87,7 +87,7 @@ class TransactionWorld(World):
         """Add partitions (`t-0`); with version 2, as the leader of the partition does."""
         added = [TopicPartition(t, int(i)) for t, i in (p.split("-") for p in partitions.split())]
         error = self.shell.add(self.producers[name], *added, version=int(version))
-        self.say("waits" if error is None else error.name.replace("NONE", "ok"))
+        self.report("waits" if error is None else error.name.replace("NONE", "ok"))
 
     @step("{name} commits")
     def commits(self, name: str, version: str = "2", lost: str | None = None) -> None:
@@ -101,13 +101,13 @@ class TransactionWorld(World):
         request = EndTransaction(ID, self.producers[name], commit, version)
         result = self.shell.ask(self.shell.coordinator.end_transaction, request)
         if result is None:
-            self.say("waits")
+            self.report("waits")
             return
         assert isinstance(result, EndTransactionResult)
         if result.error is not ErrorCode.NONE:
-            self.say(result.error.name)
+            self.report(result.error.name)
             return
-        self.say("ok" if version < 2 else f"ok, next {_text(result.producer)}")
+        self.report("ok" if version < 2 else f"ok, next {_text(result.producer)}")
         if not lost and version >= 2:
             self.producers[name] = result.producer
 

@@ -3,7 +3,7 @@
     cluster = MovingCluster({"t": [[1, 2], [2, 3]]})
     kafkapy("reassign", ..., cluster=cluster.scripted)
 
-A move is complete after `looks` further requests for the running moves; 0 is never. Brokers of
+A move is complete after `polls_left` further requests for the running moves; 0 is never. Brokers of
 `down` are not alive.
 """
 
@@ -54,10 +54,10 @@ SIZE_BYTES = 1000
 class Move:
     """One running reassignment."""
 
-    def __init__(self, origin: list[int], target: list[int], looks: int) -> None:
+    def __init__(self, origin: list[int], target: list[int], polls_left: int) -> None:
         self.origin = origin
         self.target = target
-        self.looks = looks
+        self.polls_left = polls_left
 
     @property
     def adding(self) -> list[int]:
@@ -85,7 +85,7 @@ class MovingCluster:
         *,
         brokers: Sequence[int] = (1, 2, 3, 4),
         down: Sequence[int] = (),
-        looks: int = 1,
+        polls_left: int = 1,
         racks: Mapping[int, str] | None = None,
     ) -> None:
         self.replicas = {
@@ -95,7 +95,7 @@ class MovingCluster:
         }
         self.brokers = [b for b in brokers if b not in down]
         self.racks = racks or {}
-        self.looks = looks
+        self.polls_left = polls_left
         self.running: dict[TopicPartition, Move] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.places: dict[tuple[TopicPartition, int], tuple[str, str | None]] = {}
@@ -114,9 +114,9 @@ class MovingCluster:
         )
         self.scripted.refuse = {PORT + b for b in down}
 
-    def begin(self, tp: TopicPartition, target: Sequence[int], looks: int) -> None:
+    def begin(self, tp: TopicPartition, target: Sequence[int], polls_left: int) -> None:
         """Start a partition's reassignment to `target`."""
-        self.running[tp] = Move(self.replicas[tp], list(target), looks)
+        self.running[tp] = Move(self.replicas[tp], list(target), polls_left)
 
     def delete(self, name: str) -> None:
         """Delete a topic, its moves and its configs."""
@@ -171,8 +171,8 @@ class MovingCluster:
             if asked is None or tp in asked
         ]
         for tp, move in list(self.running.items()):
-            move.looks -= 1
-            if move.looks == 0:
+            move.polls_left -= 1
+            if move.polls_left == 0:
                 self.replicas[tp] = move.target
                 del self.running[tp]
         return ListPartitionReassignmentsResponse(topics=topics)
@@ -191,7 +191,7 @@ class MovingCluster:
                 if not code and wanted.replicas is None:
                     del self.running[tp]
                 elif not code:
-                    self.begin(tp, wanted.replicas, self.looks)
+                    self.begin(tp, wanted.replicas, self.polls_left)
             answer.responses.append(ReassignableTopicResponse(name=topic.name, partitions=rows))
         return answer
 

@@ -11,7 +11,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.security.acls import AccessControlEntry, PatternType, Permission, ResourcePattern
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 
 
 class RecordingHandler:
@@ -28,7 +28,7 @@ class RecordingHandler:
             by_pattern.setdefault(pattern, []).append(entry)
         for pattern, entries in by_pattern.items():
             authorizer.update(pattern, entries)
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
         self.answer: Any = None
         self.image = SimpleNamespace(topic_names_by_id={}, topics={"seen": 1, "hidden": 1})
         self.context: Any = SimpleNamespace(
@@ -46,9 +46,9 @@ class RecordingHandler:
         self.handle = table[key].handle
 
     def _handle(self, context: Any, request: Any) -> Any:
-        self.asked.append(request)
+        self.requests.append(request)
         return self.answer
 
     def ask(self, request: Any, answer: Any = None) -> Any:
         self.answer = answer
-        return finished(self.handle(self.context, request))
+        return run_now(self.handle(self.context, request))

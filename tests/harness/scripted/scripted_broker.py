@@ -56,7 +56,7 @@ class ScriptedCluster:
         self.connections.append(ScriptedTransport(self, port))
         return self.connections[-1]
 
-    def asked(self, key: ApiKey) -> list[Any]:
+    def requests_of(self, key: ApiKey) -> list[Any]:
         """The requests of one API, in order."""
         return [request for _, request, _ in self.requests if key == request.API_KEY]
 

@@ -38,7 +38,8 @@ from kafkapy.protocol.messages.offset_fetch import (
 )
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
-# Kafka 3.9's brokers in ZooKeeper mode and ours have no groups of the new protocol.
+# A broker without the new protocol (KIP-848), as Kafka 3.9's are in ZooKeeper mode: clients send it
+# DescribeGroups only. kafkapy's brokers have CONSUMER_GROUP_DESCRIBE, which is not scripted here.
 VERSIONS = {
     key: (each.first, each.last)
     for key, each in API_VERSIONS.items()
@@ -55,14 +56,14 @@ MEMBER = DescribedGroupMember(
 IDLE_MEMBER = DescribedGroupMember(member_id="spare-1", client_id="spare", client_host="/1.2.3.5")
 
 
-def _found(request: Any, port: int) -> FindCoordinatorResponse:
+def _find_coordinator(request: Any, port: int) -> FindCoordinatorResponse:
     key = request.coordinator_keys[0]
     return FindCoordinatorResponse(
         coordinators=[Coordinator(key=key, node_id=1, host="b", port=9092)]
     )
 
 
-def _described(request: Any, port: int) -> DescribeGroupsResponse:
+def _describe_groups(request: Any, port: int) -> DescribeGroupsResponse:
     name = request.groups[0]
     known = {
         "busy": DescribedGroup(
@@ -79,7 +80,7 @@ def _described(request: Any, port: int) -> DescribeGroupsResponse:
     return DescribeGroupsResponse(groups=[found])
 
 
-def _listed(request: Any, port: int) -> ListGroupsResponse:
+def _list_groups(request: Any, port: int) -> ListGroupsResponse:
     groups = [
         ListedGroup(group_id=name, protocol_type=protocol, group_state=state, group_type="classic")
         for name, protocol, state in (
@@ -92,7 +93,7 @@ def _listed(request: Any, port: int) -> ListGroupsResponse:
     return ListGroupsResponse(groups=groups)
 
 
-def _fetched(request: Any, port: int) -> OffsetFetchResponse:
+def _fetch_offsets(request: Any, port: int) -> OffsetFetchResponse:
     name = request.groups[0].group_id
     offsets = COMMITTED.get(name, {})
     partitions = [
@@ -103,7 +104,7 @@ def _fetched(request: Any, port: int) -> OffsetFetchResponse:
     return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=name, topics=topics)])
 
 
-def _offsets(request: Any, port: int) -> ListOffsetsResponse:
+def _list_offsets(request: Any, port: int) -> ListOffsetsResponse:
     def answer(index: int, timestamp: int) -> int:
         start, end = LOGS[index]
         if timestamp == -2:
@@ -128,7 +129,7 @@ def _offsets(request: Any, port: int) -> ListOffsetsResponse:
     return ListOffsetsResponse(topics=topics)
 
 
-def _committed(request: Any, port: int) -> OffsetCommitResponse:
+def _commit_offsets(request: Any, port: int) -> OffsetCommitResponse:
     topics = [
         OffsetCommitResponseTopic(
             name=topic.name,
@@ -142,14 +143,14 @@ def _committed(request: Any, port: int) -> OffsetCommitResponse:
     return OffsetCommitResponse(topics=topics)
 
 
-def _deleted(request: Any, port: int) -> DeleteGroupsResponse:
+def _delete_groups(request: Any, port: int) -> DeleteGroupsResponse:
     codes = {"busy": ErrorCode.NON_EMPTY_GROUP, "idle": ErrorCode.NONE}
     name = request.groups_names[0]
     code = codes.get(name, ErrorCode.GROUP_ID_NOT_FOUND)
     return DeleteGroupsResponse(results=[DeletableGroupResult(group_id=name, error_code=code)])
 
 
-def _forgotten(request: Any, port: int) -> OffsetDeleteResponse:
+def _delete_offsets(request: Any, port: int) -> OffsetDeleteResponse:
     if request.group_id not in COMMITTED:
         return OffsetDeleteResponse(error_code=ErrorCode.GROUP_ID_NOT_FOUND)
     code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if request.group_id == "busy" else ErrorCode.NONE
@@ -170,14 +171,14 @@ def group_cluster(**script: Any) -> ScriptedCluster:
     """A new cluster; `script` replaces answers, by the name of the API."""
     answers: dict[ApiKey, Any] = {
         ApiKey.METADATA: metadata(TOPICS),
-        ApiKey.FIND_COORDINATOR: _found,
-        ApiKey.DESCRIBE_GROUPS: _described,
-        ApiKey.LIST_GROUPS: _listed,
-        ApiKey.OFFSET_FETCH: _fetched,
-        ApiKey.LIST_OFFSETS: _offsets,
-        ApiKey.OFFSET_COMMIT: _committed,
-        ApiKey.DELETE_GROUPS: _deleted,
-        ApiKey.OFFSET_DELETE: _forgotten,
+        ApiKey.FIND_COORDINATOR: _find_coordinator,
+        ApiKey.DESCRIBE_GROUPS: _describe_groups,
+        ApiKey.LIST_GROUPS: _list_groups,
+        ApiKey.OFFSET_FETCH: _fetch_offsets,
+        ApiKey.LIST_OFFSETS: _list_offsets,
+        ApiKey.OFFSET_COMMIT: _commit_offsets,
+        ApiKey.DELETE_GROUPS: _delete_groups,
+        ApiKey.OFFSET_DELETE: _delete_offsets,
     }
     named = {ApiKey[name]: answer for name, answer in script.items()}
     return ScriptedCluster(answers | named, VERSIONS)

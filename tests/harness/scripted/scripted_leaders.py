@@ -49,7 +49,9 @@ class ScriptedLeaders:
         self.leaders = list(leaders)
         self.faults = list(faults)
         self.max_bytes = max_bytes
-        self.knows_no_topic_for = 0  # Metadata answers without topics, as after a broker's start
+        self.empty_metadata_answers = (
+            0  # Metadata answers without topics, as after a broker's start
+        )
         self.log: dict[TopicPartition, list[Record]] = defaultdict(list)
         self.identities = 0
         self._last: dict[tuple[TopicPartition, int], tuple[int, int]] = {}
@@ -65,7 +67,7 @@ class ScriptedLeaders:
         """The values of all partitions, one after the other, each in the order of its log."""
         return [row.value for _, rows in sorted(self.log.items()) for row in rows]
 
-    def forget_producers(self, only: TopicPartition | None = None) -> None:
+    def drop_producer_state(self, only: TopicPartition | None = None) -> None:
         """Drop producer state, all or that of a partition, as an unclean leader election does."""
         kept = {} if only is None else {at: n for at, n in self._last.items() if at[0] != only}
         self._last = kept
@@ -78,8 +80,8 @@ class ScriptedLeaders:
             name: {i: (self._leader(i), [1, 2], [1, 2]) for i in range(count)}
             for name, count in self.topics.items()
         }
-        if self.knows_no_topic_for > 0:
-            self.knows_no_topic_for -= 1
+        if self.empty_metadata_answers > 0:
+            self.empty_metadata_answers -= 1
             topics = {}
         brokers = {broker: 9000 + broker for broker in self.leaders}
         return metadata(topics, brokers=brokers)(request, port)

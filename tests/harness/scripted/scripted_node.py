@@ -31,7 +31,7 @@ def in_loop(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
         runner.run(asyncio.wait_for(scenario(), LIMIT_MS / 1000))
 
 
-class Seen:
+class RecordedItems:
     """Items in the order of their arrival, and a wait until there are `count` of them."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class ScriptedNode:
 
     def __init__(self, answer: Callable[[Any, int], Any]) -> None:
         self.answer = answer
-        self.requests = Seen()
+        self.requests = RecordedItems()
         self.connections = 0
         self.port = 0
         self._server: asyncio.Server | None = None
@@ -109,7 +109,7 @@ class ScriptedNode:
             writer.write(_framed(answer, header))
         return True
 
-    def asked(self) -> list[Any]:
+    def received_requests(self) -> list[Any]:
         """The requests without their headers."""
         return [request for _, request in self.requests.items]
 

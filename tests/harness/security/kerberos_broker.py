@@ -85,7 +85,7 @@ class Answer(NamedTuple):
 Outcome = tuple[Answer | None, ...]
 """The responses; None where the connection was closed instead."""
 
-Say = Callable[[bytes], bytes]
+SendMessage = Callable[[bytes], bytes]
 """Sends a message, and returns the response."""
 
 
@@ -95,10 +95,10 @@ class Login:
     def __init__(self, servers: str, mechanism: str = "GSSAPI") -> None:
         self.answers: list[Answer | None] = []
         self._connection = RawConnection(servers)
-        shake = SaslHandshakeRequest(mechanism=mechanism)
-        self.shaken = self._connection.request(shake, 1, SaslHandshakeResponse)
+        handshake = SaslHandshakeRequest(mechanism=mechanism)
+        self.handshake_response = self._connection.request(handshake, 1, SaslHandshakeResponse)
 
-    def say(self, message: bytes) -> bytes:
+    def send(self, message: bytes) -> bytes:
         """Send a message. Returns the answer's bytes, empty if the login is over."""
         found = self._connection.authenticate(message)
         if found is None:
@@ -116,9 +116,9 @@ class Login:
         return tuple(self.answers)
 
 
-def establish(context: GssContext, say: Say) -> bytes:
+def establish(context: GssContext, send: SendMessage) -> bytes:
     """Do the exchange of Kerberos tokens. Returns the broker's offer, as it was sent."""
-    heard = say(context.step(b""))
+    response = send(context.step(b""))
     while not context.is_established:
-        heard = say(context.step(heard))
-    return heard
+        response = send(context.step(response))
+    return response

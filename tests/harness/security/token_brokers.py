@@ -146,7 +146,7 @@ def expiry(hmac: bytes, period_ms: int = -1) -> ExpireDelegationTokenRequest:
     return ExpireDelegationTokenRequest(hmac=hmac, expiry_time_period_ms=period_ms)
 
 
-def asked(broker: Any, user: str, request: Message, version: int | None = None) -> Any:
+def request_as(broker: Any, user: str, request: Message, version: int | None = None) -> Any:
     """The response to a user's request, in the highest version or in `version`."""
     with as_user(broker, user) as cluster:
         return cluster.request(request, min_version=version, max_version=version)
@@ -154,7 +154,7 @@ def asked(broker: Any, user: str, request: Message, version: int | None = None) 
 
 def create(broker: Any, user: str, *renewers: str, **how: Any) -> Any:
     """A new token of a user."""
-    made = asked(broker, user, creation(*renewers, **how))
+    made = request_as(broker, user, creation(*renewers, **how))
     assert made.error_code == 0, made
     return made
 
@@ -178,14 +178,16 @@ def logs_in(broker: Any, token: Any, mechanism: str = MECHANISMS[0]) -> bool:
 def raw_login(raw: RawConnection, token: Any, mechanism: str = MECHANISMS[0]) -> int:
     """Log a connection in by a token. Returns the lifetime of the session in ms."""
     password = base64.b64encode(token.hmac).decode()
-    talk = conversation(mechanism, Credentials(token.token_id, password, is_token=True), "nonce")
+    exchange = conversation(
+        mechanism, Credentials(token.token_id, password, is_token=True), "nonce"
+    )
     raw.request(SaslHandshakeRequest(mechanism=mechanism), 1, SaslHandshakeResponse)
-    said = next(talk)
+    message = next(exchange)
     while True:
-        request = SaslAuthenticateRequest(auth_bytes=said)
+        request = SaslAuthenticateRequest(auth_bytes=message)
         answer = raw.request(request, 2, SaslAuthenticateResponse)
         assert answer.error_code == 0, answer
         try:
-            said = talk.send(bytes(answer.auth_bytes))
+            message = exchange.send(bytes(answer.auth_bytes))
         except StopIteration:
             return int(answer.session_lifetime_ms)

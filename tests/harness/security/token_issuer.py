@@ -92,18 +92,18 @@ class Issuer(Signer):
         self.answers = threading.Event()  # cleared: requests for keys wait
         self.answers.set()
         self.status = 200
-        self.asked: list[tuple[str, Mapping[str, str], str]] = []  # path, headers, body
+        self.requests: list[tuple[str, Mapping[str, str], str]] = []  # path, headers, body
         issuer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                issuer.asked.append((self.path, dict(self.headers), ""))
+                issuer.requests.append((self.path, dict(self.headers), ""))
                 issuer.answers.wait()
                 self._answer(issuer.status, issuer.key_set())
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-                issuer.asked.append((self.path, dict(self.headers), body))
+                issuer.requests.append((self.path, dict(self.headers), body))
                 self._answer(*issuer.grant(self.headers.get("Authorization", ""), body))
 
             def _answer(self, status: int, content: Any) -> None:
@@ -115,7 +115,7 @@ class Issuer(Signer):
                 self.wfile.write(data)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Log nothing: the tests check `asked`."""
+                """Log nothing: the tests check `requests`."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

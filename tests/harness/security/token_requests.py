@@ -10,20 +10,20 @@ from kafkapy.protocol.messages.describe_delegation_token import DescribeDelegati
 from kafkapy.protocol.schema import Message
 from tests.harness.processes.waiting import wait_until
 from tests.harness.security.token_brokers import (
-    asked,
     by_token,
     create,
     creation,
     description,
     expiry,
     renewal,
+    request_as,
 )
 
 _HOUR_MS: Final = 3_600_000
 _PERIODS: Final = (-1, -2, 5 * _HOUR_MS, 2000 * _HOUR_MS, 2 * _HOUR_MS)
 
 
-class TokenTalk:
+class TokenExchange:
     """Sends a series of token requests to one broker and records its answers; leaves no tokens."""
 
     def __init__(self, broker: Any) -> None:
@@ -42,7 +42,7 @@ class TokenTalk:
         return self.answers
 
     def _ask(self, user: str, request: Message, version: int | None = None) -> Any:
-        answer = asked(self._broker, user, request, version)
+        answer = request_as(self._broker, user, request, version)
         self._note(user, request, answer)
         return answer
 
@@ -135,25 +135,25 @@ class TokenTalk:
     def _end(self) -> None:
         """Use expired tokens, and end all tokens."""
         self._wait_for_removal()
-        over = create(self._broker, "alice", max_lifetime_ms=1)
-        self._made.append(over)
-        for request in (renewal(over.hmac), expiry(over.hmac, 5)):
+        expired_token = create(self._broker, "alice", max_lifetime_ms=1)
+        self._made.append(expired_token)
+        for request in (renewal(expired_token.hmac), expiry(expired_token.hmac, 5)):
             self._ask("alice", request)
         owners = ("alice", "alice", "carol", "dave", "bob", "bob", "bob")
-        for user, token in zip(owners, [over, *self._made[:-1]], strict=True):
+        for user, token in zip(owners, [expired_token, *self._made[:-1]], strict=True):
             self._ask(user, expiry(token.hmac, -5))
             self._ask(user, expiry(token.hmac))
         self._ask("admin", description())
 
     def _wait_for_removal(self) -> None:
         """Wait until the controller removes expired tokens: it will not do so again for a while."""
-        over = create(self._broker, "alice", max_lifetime_ms=1)
+        expired_token = create(self._broker, "alice", max_lifetime_ms=1)
 
-        def is_gone() -> bool:
-            rows = asked(self._broker, "alice", description("alice")).tokens
-            return all(row.token_id != over.token_id for row in rows)
+        def is_removed() -> bool:
+            rows = request_as(self._broker, "alice", description("alice")).tokens
+            return all(row.token_id != expired_token.token_id for row in rows)
 
-        wait_until(is_gone, "a token that is over is removed")
+        wait_until(is_removed, "a token that is over is removed")
 
 
 def _principals(row: Any) -> tuple[str, ...]:

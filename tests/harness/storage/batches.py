@@ -14,7 +14,7 @@ from kafkapy.record.batch_header import (
     iter_headers,
     read_header,
 )
-from kafkapy.record.builder import RecordData, assemble, seal
+from kafkapy.record.builder import RecordData, assemble, write_header
 from kafkapy.record.varint import read_varint
 
 NOW_MS = 1_700_000_000_000
@@ -48,7 +48,7 @@ def patched(batch: bytes, **fields: int) -> bytes:
     """The batch with other header fields; length and CRC are correct unless they are given."""
     header = read_header(batch)._replace(**fields)
     copy = bytearray(batch)
-    sealed = seal(copy, header)
+    sealed = write_header(copy, header)
     HEADER.pack_into(copy, 0, *sealed._replace(**fields))
     return bytes(copy)
 

@@ -10,19 +10,19 @@ from kafkapy.storage.filesystem import Entry, File, FileSystem
 
 
 class ShortFileSystem:
-    """Wraps `fs`: `left` more files can be open at a time, then EMFILE; None: as many as needed."""
+    """Wraps `fs`: opens up to `descriptors_left` more files, then raises EMFILE; None: no limit."""
 
     def __init__(self, fs: FileSystem) -> None:
         self.fs = fs
-        self.left: int | None = None
+        self.descriptors_left: int | None = None
 
     def _check(self, path: str) -> None:
-        if self.left is not None and self.left <= 0:
+        if self.descriptors_left is not None and self.descriptors_left <= 0:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), path)
 
     def opened(self, file: File, path: str) -> File:
-        if self.left is not None:
-            self.left -= 1
+        if self.descriptors_left is not None:
+            self.descriptors_left -= 1
         return _CountedFile(self, file, path)  # type: ignore[return-value]
 
     def open(self, path: str, create: bool = False) -> File:
@@ -56,8 +56,8 @@ class _CountedFile:
         return self._disk.opened(self._file.duplicate(), self._path)
 
     def close(self) -> None:
-        if self._disk.left is not None:
-            self._disk.left += 1
+        if self._disk.descriptors_left is not None:
+            self._disk.descriptors_left += 1
         self._file.close()
 
     def __getattr__(self, name: str) -> Any:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Violation(AssertionError):
     """A broken guarantee: the checker's name and its observation."""
 
-    def __init__(self, checker: str, what: str) -> None:
-        super().__init__(f"{checker}: {what}")
+    def __init__(self, checker: str, message: str) -> None:
+        super().__init__(f"{checker}: {message}")
         self.checker = checker
 
 
@@ -42,7 +42,7 @@ class Checker:
     def on_step(self, node: Node) -> None:
         """Called after a step of a broker."""
 
-    def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+    def on_stopped_serving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """Called when a broker no longer serves a partition: its process is about to end, perhaps
         in the middle of a step, or the log directory failed in this step. The broker's earlier
         actions in that step count, its responses included."""
@@ -53,5 +53,5 @@ class Checker:
     def on_end(self) -> None:
         """Called at the end: no link is cut, all brokers run, the cluster settled or timed out."""
 
-    def violated(self, what: str) -> NoReturn:
-        raise Violation(type(self).__name__, what)
+    def violated(self, message: str) -> NoReturn:
+        raise Violation(type(self).__name__, message)

@@ -49,19 +49,20 @@ class _Batch(NamedTuple):
 class _Committed:
     """The batches of a partition below its highest high watermark, by base offset.
 
-    `end_of_replaced` is the highest offset that a leader committed after it was replaced. `owed` is
-    the same for leaders whose successor was in sync: later leaders must have these records.
+    `end_of_replaced` is the highest offset that a leader committed after it was replaced.
+    `required_end` is the same for leaders whose successor was in sync: later leaders must have
+    these records.
     """
 
     def __init__(self) -> None:
         self.batches: dict[int, _Batch] = {}
         self.end = 0
         self.end_of_replaced = 0
-        self.owed = 0
+        self.required_end = 0
 
     def cut(self, end: int) -> None:
         self.batches = {at: b for at, b in self.batches.items() if b.next_offset <= end}
-        self.end, self.owed = min(self.end, end), min(self.owed, end)
+        self.end, self.required_end = min(self.end, end), min(self.required_end, end)
 
 
 class _Election(NamedTuple):
@@ -95,15 +96,15 @@ class CommittedLogs(Checker):
         self._elections: dict[tuple[str, int], _Election] = {}
         self._isr: dict[str, tuple[int, ...]] = {}
         self._brokers_zxid: dict[str, int] = {}  # of the brokers that a state's writer had read
-        self._led: dict[PartitionKey, tuple[int, int]] = {}
+        self._latest_leaders: dict[PartitionKey, tuple[int, int]] = {}
         # Log end offsets with the time of observation, and the highest before a power cut.
         self._ends: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._at_risk: dict[tuple[int, PartitionKey], int] = {}
         # The leader epoch in which a broker led when last inspected, -1 if it did not lead.
-        self._leads: dict[tuple[int, PartitionKey], int] = {}
+        self._led_epochs: dict[tuple[int, PartitionKey], int] = {}
         self._written_twice: set[PartitionKey] = set()
         # The broker epochs that a controller found when it took office, by its own epoch.
-        self._found: dict[int, dict[int, int]] = {}
+        self._initial_broker_epochs: dict[int, dict[int, int]] = {}
         self._registered_us: dict[int, int] = {}  # by broker epoch
         self._unclean: dict[str, int] = {}  # by state: unclean leaders that have not led since
 
@@ -113,7 +114,9 @@ class CommittedLogs(Checker):
             return
         context = controller.context
         if context.broker_epochs:
-            self._found.setdefault(context.fence.controller_epoch, dict(context.broker_epochs))
+            self._initial_broker_epochs.setdefault(
+                context.fence.controller_epoch, dict(context.broker_epochs)
+            )
 
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:
@@ -153,28 +156,28 @@ class CommittedLogs(Checker):
         committed = self._committed.setdefault(key, _Committed())
         self._note_end(node, key, partition)
         epoch = partition.leader_epoch
-        latest_epoch, life = self._led.get(key, (-1, 0))
-        if partition.is_leader and (latest_epoch, life) < (epoch, node.life):
-            self._led[key] = (epoch, node.life)
-            lost = self._begins_to_lead(node, key, partition, committed)
+        latest_epoch, instance = self._latest_leaders.get(key, (-1, 0))
+        if partition.is_leader and (latest_epoch, instance) < (epoch, node.run_number):
+            self._latest_leaders[key] = (epoch, node.run_number)
+            lost = self._check_new_leader(node, key, partition, committed)
             if lost and epoch == latest_epoch:
                 self._written_twice.add(key)
         is_latest_leader = partition.is_leader and epoch >= latest_epoch
         self._compare(node, key, partition, committed, is_latest_leader)
         self.cluster.committed_ends[key] = committed.end
-        self._leads[node.broker_id, key] = epoch if partition.is_leader else -1
+        self._led_epochs[node.broker_id, key] = epoch if partition.is_leader else -1
 
-    def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+    def on_stopped_serving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """Note the records that a leader committed in its last step: its responses may arrive."""
         where = node.broker_id, key
-        led = self._leads.get(where, -1)
+        led = self._led_epochs.get(where, -1)
         if partition.is_leader and led < partition.leader_epoch:  # it began to lead in this step
             self.on_partition(node, key, partition)
         elif led >= 0 and led == partition.leader_epoch:
-            committed, (latest_epoch, _) = self._committed[key], self._led[key]
+            committed, (latest_epoch, _) = self._committed[key], self._latest_leaders[key]
             self._compare(node, key, partition, committed, led >= latest_epoch)
             self.cluster.committed_ends[key] = committed.end
-        self._leads[where] = -1
+        self._led_epochs[where] = -1
 
     def _note_end(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """Record a replica's log end. A power cut may cost records up to the end before it."""
@@ -184,13 +187,13 @@ class CommittedLogs(Checker):
             self._at_risk[where] = max(end, self._at_risk.get(where, 0))
         self._ends[where] = partition.log.log_end_offset, now_us
 
-    def _begins_to_lead(
+    def _check_new_leader(
         self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
     ) -> bool:
         """Whether the leader lacks committed records, as Kafka's rules allow."""
         kept, wanted = self._common_end(partition, committed), committed.end
         if kept >= wanted and key.topic_partition.topic not in self._compacted:
-            wanted = max(wanted, committed.owed)
+            wanted = max(wanted, committed.required_end)
             kept = min(partition.log.log_end_offset, wanted)
         path = paths.partition_state(*key.topic_partition)
         unclean = self._unclean.pop(path, None)
@@ -233,12 +236,12 @@ class CommittedLogs(Checker):
         if this replica had more records before a power cut."""
         if node.broker_id not in election.isr_before and self.cluster.allows_unclean_elections:
             return "an unclean election"
-        if was_torn and self.cluster.dark_us >= 0:
+        if was_torn and self.cluster.power_cut_of_all_us >= 0:
             return "all brokers lost power at once"
         others = [b for b in election.isr_before if b != node.broker_id and b in election.live]
         if was_torn and not others:
             return "the last in-sync replica's disk was torn"
-        found = self._found.get(election.controller_epoch, {}).get(node.broker_id)
+        found = self._initial_broker_epochs.get(election.controller_epoch, {}).get(node.broker_id)
         registered_us = self._registered_us.get(election.registered, 0)
         was_seen = election.registered not in (found, 0) and registered_us > node.last_power_cut_us
         if was_torn and not was_seen and (election.is_known or not election.known):
@@ -281,16 +284,16 @@ class CommittedLogs(Checker):
         may_commit: bool,
     ) -> None:
         """Compare the batches below this replica's high watermark with the committed ones."""
-        life = id(partition)
-        known_life, start = self._compared.get((node.broker_id, key), (0, 0))
+        instance = id(partition)
+        known_instance, start = self._compared.get((node.broker_id, key), (0, 0))
         end = partition.log.high_watermark
         if not may_commit and end > committed.end:
-            self._is_ahead(node, key, partition, committed, end)
+            self._check_ahead(node, key, partition, committed, end)
             end = committed.end
         if key.topic_partition.topic in self._compacted:
             committed.end = max(committed.end, end)  # other checkers check the contents
             return
-        if known_life != life:
+        if known_instance != instance:
             start = 0
         start = max(min(start, end), partition.log.log_start_offset)
         for base, batch in self._batches(partition, start, end):
@@ -299,10 +302,10 @@ class CommittedLogs(Checker):
                 committed.batches[base] = batch
                 committed.end = batch.next_offset
             elif known != batch and batch.next_offset <= end:
-                self._diverged(node, key, partition, base, batch, known)
-        self._compared[node.broker_id, key] = (life, end)
+                self._check_divergence(node, key, partition, base, batch, known)
+        self._compared[node.broker_id, key] = (instance, end)
 
-    def _is_ahead(
+    def _check_ahead(
         self,
         node: Node,
         key: PartitionKey,
@@ -317,7 +320,7 @@ class CommittedLogs(Checker):
         if led >= 0:
             if not self._was_unclean_after(key, led):
                 kept = (loss.kept for loss in self._losses(key) if loss.epoch > led)
-                committed.owed = max(committed.owed, min([end, *kept]))
+                committed.required_end = max(committed.required_end, min([end, *kept]))
             committed.end_of_replaced = max(committed.end_of_replaced, end)
             self._excuse_replaced(node, key, partition, committed.end)
         elif end > max([committed.end_of_replaced, *(loss.end for loss in self._losses(key))]):
@@ -331,7 +334,7 @@ class CommittedLogs(Checker):
         step it may have committed as the leader, and then stepped down or ended."""
         if partition.is_leader:
             return partition.leader_epoch
-        return self._leads.get((node.broker_id, key), -1)
+        return self._led_epochs.get((node.broker_id, key), -1)
 
     def _excuse_replaced(
         self, node: Node, key: PartitionKey, partition: Partition, kept: int
@@ -359,7 +362,7 @@ class CommittedLogs(Checker):
             if at == path and later > epoch
         )
 
-    def _diverged(
+    def _check_divergence(
         self,
         node: Node,
         key: PartitionKey,

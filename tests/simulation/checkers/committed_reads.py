@@ -22,7 +22,7 @@ class CommittedReads(Checker):
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         self._note(partition)
 
-    def on_leaving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+    def on_stopped_serving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """Note the high watermark of the last step, whose responses may arrive."""
         self._note(partition)
 

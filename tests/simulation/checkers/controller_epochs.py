@@ -22,13 +22,13 @@ class ControllerEpochs(Checker):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._controllers: dict[int, int] = {}
-        self._obeyed: dict[tuple[int, int], int] = {}
+        self._latest_epochs: dict[tuple[int, int], int] = {}
 
     def on_step(self, node: Node) -> None:
-        built = node.built
-        if built is None:
+        broker = node.built_broker
+        if broker is None:
             return
-        self._obeys(node, built.replicas.controller_epoch)
+        self._check_controller_epoch(node, broker.replicas.controller_epoch)
         controller = node.acting_controller
         if controller is None:
             return
@@ -37,14 +37,14 @@ class ControllerEpochs(Checker):
         if acting != node.broker_id:
             self.violated(f"{acting} and {node.broker_id} both act in controller epoch {epoch}")
 
-    def _obeys(self, node: Node, epoch: int) -> None:
-        latest = self._obeyed.get((node.broker_id, node.life), 0)
+    def _check_controller_epoch(self, node: Node, epoch: int) -> None:
+        latest = self._latest_epochs.get((node.broker_id, node.run_number), 0)
         if epoch < latest:
             self.violated(
                 f"broker {node.broker_id} obeyed the controller of epoch {epoch} after that of"
                 f" epoch {latest}"
             )
-        self._obeyed[node.broker_id, node.life] = epoch
+        self._latest_epochs[node.broker_id, node.run_number] = epoch
 
     def on_change(self, ops: Sequence[Op]) -> None:
         for op in ops:

@@ -9,6 +9,6 @@ class Convergence(Checker):
     """Reports everything that had not settled within the limit."""
 
     def on_end(self) -> None:
-        missing = self.cluster.never_settled
+        missing = self.cluster.remaining_problems
         if missing:
             self.violated(f"still, long after all faults: {'; '.join(missing)}")

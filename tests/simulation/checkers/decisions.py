@@ -38,7 +38,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.node import Node
 
 _READ_BYTES: Final = 1 << 20
-_AT: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
+_STATE_PARTITION: Final = TopicPartition(TRANSACTION_STATE_TOPIC, 0)
 
 
 @dataclass(slots=True)
@@ -83,16 +83,16 @@ class Decisions(Checker):
         if partition.leader_epoch > epoch:
             # Above the committed end, this leader's log may differ.
             position = min(position, self.cluster.committed_ends.get(key, 0))
-            if key.topic_partition == _AT:
-                self._forget(position)
+            if key.topic_partition == _STATE_PARTITION:
+                self._drop_decisions(position)
         position = max(min(position, log.log_end_offset), log.log_start_offset)
         while position < log.log_end_offset:
             before = position
             records = log.read(position, _READ_BYTES, log.log_end_offset, True).records
             for at, header in iter_headers(records):
-                if key.topic_partition == _AT:
+                if key.topic_partition == _STATE_PARTITION:
                     self._key = key
-                    self._coordinated(header, records, at, epoch=partition.leader_epoch)
+                    self._read_decisions(header, records, at, epoch=partition.leader_epoch)
                 elif header.is_control and (key, header.base_offset, header.crc) not in self._known:
                     self._known.add((key, header.base_offset, header.crc))
                     [record] = batch_records(records, header, at)
@@ -105,7 +105,7 @@ class Decisions(Checker):
                 break
         self._read[key] = partition.leader_epoch, position
 
-    def _forget(self, offset: int) -> None:
+    def _drop_decisions(self, offset: int) -> None:
         """Drop the decisions from `offset` on, which a new leader may lack; it obeys the others."""
         for decisions in self._decisions.values():
             while decisions and decisions[-1].offset >= offset:
@@ -115,7 +115,9 @@ class Decisions(Checker):
         decisions = self._decisions[producer_id]
         return decisions[-1] if decisions else None
 
-    def _coordinated(self, header: BatchHeader, records: bytes, position: int, epoch: int) -> None:
+    def _read_decisions(
+        self, header: BatchHeader, records: bytes, position: int, epoch: int
+    ) -> None:
         """Read a batch of the coordinator's log."""
         for record in batch_records(records, header, position):
             if record.value is None:
@@ -138,25 +140,25 @@ class Decisions(Checker):
 
     def on_step(self, node: Node) -> None:
         for marker in self._markers:
-            self._marked(*marker)
+            self._check_marker(*marker)
         for producer_id in self._completed:
-            self._is_complete(producer_id)
+            self._check_complete(producer_id)
         self._markers.clear()
         self._completed.clear()
 
-    def _is_complete(self, producer_id: int) -> None:
+    def _check_complete(self, producer_id: int) -> None:
         decision = self._last(producer_id)
         if decision is None:
             return
         losses = self.cluster.history.losses
         missing = decision.partitions - decision.marked - losses.keys()
-        if missing and _AT not in losses:
+        if missing and _STATE_PARTITION not in losses:
             self.violated(
                 f"the transaction of producer {producer_id} is complete, and has no marker in"
                 f" {sorted(missing)}"
             )
 
-    def _marked(
+    def _check_marker(
         self, host: str, at: TopicPartition, producer_id: int, marker: EndTransactionMarker
     ) -> None:
         first = self._first_epochs.get(producer_id, 0)
@@ -174,9 +176,9 @@ class Decisions(Checker):
             decision.marked.add(at)
             return
         committed = self.cluster.committed_ends.get(self._key, 0)
-        if decision.offset >= committed and _AT not in self.cluster.history.losses:
-            late_us = self.world.network.late_us.get(host, -1)
-            if late_us >= decision.seen_us and not decision.has_own_epoch:
+        if decision.offset >= committed and _STATE_PARTITION not in self.cluster.history.losses:
+            late_data_us = self.world.network.late_data_us.get(host, -1)
+            if late_data_us >= decision.seen_us and not decision.has_own_epoch:
                 return
             self.violated(
                 f"{at} has a marker of producer {producer_id}, whose decision is at offset"

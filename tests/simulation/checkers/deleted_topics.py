@@ -28,9 +28,9 @@ class DeletedTopics(Checker):
             if isinstance(op, Create | SetData):
                 self._replicas[topic] = orjson.loads(op.data)["partitions"]
             elif isinstance(op, Delete):
-                self._is_gone(topic)
+                self._check_deleted(topic)
 
-    def _is_gone(self, topic: str) -> None:
+    def _check_deleted(self, topic: str) -> None:
         self.world.counts["topics deleted"] += 1
         for index, replicas in self._replicas.pop(topic).items():
             left = [b for b in replicas if self._has(b, TopicPartition(topic, int(index)))]
@@ -40,6 +40,6 @@ class DeletedTopics(Checker):
     def _has(self, broker_id: int, at: TopicPartition) -> bool:
         """Whether a broker serves a replica, or has it on its disk while it is down."""
         node = self.world.nodes[broker_id]
-        if node.built is not None:
-            return at in node.built.replicas.log_manager.logs
+        if node.built_broker is not None:
+            return at in node.built_broker.replicas.log_manager.logs
         return any(node.disk.stat(f"{path}/{at}") is not None for path in node.log_dirs)

@@ -19,8 +19,8 @@ class DurableCuts(Checker):
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         log, where = partition.log, (node.broker_id, key)
         known, truncations = self._known.get(where, (log, 0))
-        self._known[where] = log, log.local.truncations
-        if known is log and truncations < log.local.truncations:
+        self._known[where] = log, log.local.truncation_count
+        if known is log and truncations < log.local.truncation_count:
             undone = node.disk.unsynced_cuts(log.directory)
             if undone:
                 self.violated(

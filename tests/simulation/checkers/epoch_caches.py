@@ -25,7 +25,7 @@ class _Epochs:
     """The epochs of the batches of a log that were read so far: (epoch, first last offset)."""
 
     log: UnifiedLog
-    truncations: int
+    truncation_count: int
     end: int
     found: list[tuple[int, int]] = field(default_factory=list)
     entries: list[tuple[int, int]] = field(default_factory=list)
@@ -63,12 +63,12 @@ class EpochCaches(Checker):
                     f"{where}: offset {offset} was written in epoch {epoch}; the epochs are"
                     f" {entries}"
                 )
-        self._answers(where, log, entries)
+        self._check_answers(where, log, entries)
 
     def _known(self, node: Node, key: PartitionKey, log: UnifiedLog) -> _Epochs:
         known = self._read.get((node.broker_id, key))
-        truncations = log.local.truncations
-        if known is None or known.log is not log or known.truncations != truncations:
+        truncations = log.local.truncation_count
+        if known is None or known.log is not log or known.truncation_count != truncations:
             known = _Epochs(log, truncations, log.log_start_offset)
             self._read[node.broker_id, key] = known
         return known
@@ -86,7 +86,7 @@ class EpochCaches(Checker):
             if known.end == before:
                 return
 
-    def _answers(self, where: str, log: UnifiedLog, entries: list[tuple[int, int]]) -> None:
+    def _check_answers(self, where: str, log: UnifiedLog, entries: list[tuple[int, int]]) -> None:
         """Compare the answer for each epoch: the last epoch up to it, and the end of that one."""
         ends = [start for _, start in entries[1:]] + [log.log_end_offset]
         for asked in range(entries[-1][0] + 1 if entries else 0):

@@ -32,11 +32,11 @@ class Fencing(Checker):
         self._entered_us.setdefault((*where, epoch), now_us)
 
     def on_end(self) -> None:
-        for tenure, (answered_us, asked_us) in self.cluster.history.fenced_fetches.items():
+        for tenure, (answered_us, requested_us) in self.cluster.history.fenced_fetches.items():
             broker_id, at, epoch = tenure
             entered_us, left_us = self._entered_us.get(tenure), self._left_us.get(tenure)
-            what = f"broker {broker_id} answered a fetch of {at} that named leader epoch {epoch}"
+            message = f"broker {broker_id} answered a fetch of {at} that named leader epoch {epoch}"
             if entered_us is None or answered_us < entered_us:
-                self.violated(f"{what}, of which it did not know yet")
-            if left_us is not None and asked_us > left_us:
-                self.violated(f"{what}, which was over there")
+                self.violated(f"{message}, of which it did not know yet")
+            if left_us is not None and requested_us > left_us:
+                self.violated(f"{message}, which was over there")

@@ -21,14 +21,14 @@ class FlushedLogs(Checker):
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         log, where = partition.log, (node.broker_id, key)
-        now = log, log.recovery_point, log.local.truncations
+        now = log, log.recovery_point, log.local.truncation_count
         if self._known.get(where) == now:
             return
         self._known[where] = now
-        self._is_flushed(node, log)
-        self._is_checkpointed(node, log)
+        self._check_flushed(node, log)
+        self._check_checkpoint(node, log)
 
-    def _is_flushed(self, node: Node, log: UnifiedLog) -> None:
+    def _check_flushed(self, node: Node, log: UnifiedLog) -> None:
         point = log.recovery_point
         if point > log.log_end_offset:
             self.violated(
@@ -45,7 +45,7 @@ class FlushedLogs(Checker):
                     f" {point}; a power cut takes some of {path}"
                 )
 
-    def _is_checkpointed(self, node: Node, log: UnifiedLog) -> None:
+    def _check_checkpoint(self, node: Node, log: UnifiedLog) -> None:
         path = f"{log.log_dir}/{log_names.RECOVERY_POINT_CHECKPOINT}"
         topic, partition = log.topic_partition
         for row in node.disk.durable_content(path).decode().splitlines()[2:]:

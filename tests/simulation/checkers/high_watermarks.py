@@ -24,7 +24,7 @@ class HighWatermarks(Checker):
         if not partition.is_leader:
             return
         epoch, now = partition.leader_epoch, partition.log.high_watermark
-        before = self._highest.get((key, epoch, node.life), 0)
+        before = self._highest.get((key, epoch, node.run_number), 0)
         if now < before:
             self.violated(
                 f"{key.topic_partition}: on leader {node.broker_id} in epoch {epoch} it went from"
@@ -32,4 +32,4 @@ class HighWatermarks(Checker):
             )
         if now > partition.log.log_end_offset:
             self.violated(f"{key.topic_partition}: {now} is past the log end of {node.broker_id}")
-        self._highest[key, epoch, node.life] = now
+        self._highest[key, epoch, node.run_number] = now

@@ -22,8 +22,8 @@ class IdleControllers(Checker):
     """Inspects the latest controller whenever no event is queued or being handled."""
 
     def on_step(self, node: Node) -> None:
-        controller, built = node.acting_controller, node.built
-        if controller is None or built is None or built.controller._arrived.is_set():
+        controller, broker = node.acting_controller, node.built_broker
+        if controller is None or broker is None or broker.controller._wake.is_set():
             return
         context = controller.context
         nodes = self.world.ensemble.tree.nodes
@@ -39,9 +39,9 @@ class IdleControllers(Checker):
                     f"{partition}: controller {node.broker_id} knows version"
                     f" {known.partition_epoch} of its state, ZooKeeper has {state.stat.version}"
                 )
-        self._has_elected(node, context)
+        self._check_elections(node, context)
 
-    def _has_elected(self, node: Node, context: ControllerContext) -> None:
+    def _check_elections(self, node: Node, context: ControllerContext) -> None:
         for partition in context.partitions_with_offline_leader():
             isr = context.leadership[partition].isr
             able = [b for b in isr if context.is_replica_online(b, partition)]

@@ -37,7 +37,7 @@ class InSyncCopies(Checker):
         self._keys: dict[TopicPartition, PartitionKey] = {}
         self._ends: dict[tuple[int, PartitionKey], int] = {}
         # The end before the log was last cut, and the time of that cut.
-        self._before: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
+        self._ends_before_cut: dict[tuple[int, PartitionKey], tuple[int, int]] = {}
         self._problems: list[tuple[TopicPartition, int, Answer, str]] = []
         self._min_isr = int((BASE_CONFIG | cluster.plan.config)["min.insync.replicas"])
         cluster.history.on_acknowledged = self._acknowledged
@@ -47,13 +47,13 @@ class InSyncCopies(Checker):
         where, end = (node.broker_id, key), partition.log.log_end_offset
         known = self._ends.get(where, 0)
         if end < known:
-            before, _ = self._before.get(where, (0, 0))
-            self._before[where] = max(known, before), self.world.events.now_us
+            before, _ = self._ends_before_cut.get(where, (0, 0))
+            self._ends_before_cut[where] = max(known, before), self.world.events.now_us
         self._ends[where] = end
         if partition.is_leader:
-            self._members_have_all(node, key, partition)
+            self._check_members(node, key, partition)
 
-    def _members_have_all(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+    def _check_members(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         state = self._state(key.topic_partition)
         if state.get("leader") != node.broker_id:
             return
@@ -92,7 +92,7 @@ class InSyncCopies(Checker):
         node = self.world.nodes[broker_id]
         if node.process is None and _written_end(node, key.topic_partition) >= end:
             return True  # the broker ended just after the write
-        before, cut_us = self._before.get((broker_id, key), (0, 0))
+        before, cut_us = self._ends_before_cut.get((broker_id, key), (0, 0))
         was_torn = node.last_power_cut_us >= 0
         return before >= end and (was_torn or self.world.events.now_us - cut_us < _LATE_US)
 
@@ -101,11 +101,11 @@ class InSyncCopies(Checker):
         copies = [b for b in self.world.nodes if self._has(b, key, last + 1)]
         isr = self._state(at).get("isr", [])
         assert isinstance(isr, list)
-        what = f"{at}: offsets {first} to {last} are acknowledged, and are on brokers {copies}"
+        message = f"{at}: offsets {first} to {last} are acknowledged, and are on brokers {copies}"
         if len(copies) < self._min_isr:
-            self._note(at, first, f"{what}: min.insync.replicas is {self._min_isr}")
+            self._note(at, first, f"{message}: min.insync.replicas is {self._min_isr}")
         elif not set(isr) <= set(copies):
-            self._note(at, first, f"{what}: in sync are {isr}")
+            self._note(at, first, f"{message}: in sync are {isr}")
 
     def _note(self, at: TopicPartition, offset: int, problem: str) -> None:
         answer = Answer(-1, self.world.events.now_us)

@@ -26,7 +26,11 @@ class LeaderEpochs(Checker):
         self._latest: dict[tuple[PartitionKey, int, int], int] = {}
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        at, epoch, mine = key.topic_partition, partition.leader_epoch, (node.broker_id, node.life)
+        at, epoch, mine = (
+            key.topic_partition,
+            partition.leader_epoch,
+            (node.broker_id, node.run_number),
+        )
         latest = self._latest.get((key, *mine), epoch)
         if epoch < latest:
             self.violated(
@@ -35,14 +39,18 @@ class LeaderEpochs(Checker):
         self._latest[key, *mine] = epoch
         if not partition.is_leader:
             return
-        leader, life = self._leaders.setdefault((key, epoch), mine)
+        leader, run_number = self._leaders.setdefault((key, epoch), mine)
         if leader != node.broker_id:
             self.violated(
                 f"{at} is led by {node.broker_id} in leader epoch {epoch}, in which {leader} led"
             )
-        if life != node.life and len(partition.assigned_replicas) > 1 and not self._goes(at.topic):
+        if (
+            run_number != node.run_number
+            and len(partition.assigned_replicas) > 1
+            and not self._is_being_deleted(at.topic)
+        ):
             self.violated(f"{at}: {leader} restarted, and leads on in leader epoch {epoch}")
 
-    def _goes(self, topic: str) -> bool:
+    def _is_being_deleted(self, topic: str) -> bool:
         """Whether the topic is marked for deletion."""
         return f"{paths.DELETE_TOPICS}/{topic}" in self.world.ensemble.tree.nodes

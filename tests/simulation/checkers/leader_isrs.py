@@ -25,9 +25,9 @@ class LeaderIsrs(Checker):
             parts = op.path.split("/")
             is_state = op.path.startswith(f"{paths.TOPICS}/") and parts[-1] == "state"
             if isinstance(op, SetData) and is_state:
-                self._written(TopicPartition(parts[3], int(parts[5])), orjson.loads(op.data))
+                self._check_state(TopicPartition(parts[3], int(parts[5])), orjson.loads(op.data))
 
-    def _written(self, at: TopicPartition, state: dict[str, object]) -> None:
+    def _check_state(self, at: TopicPartition, state: dict[str, object]) -> None:
         leader, isr = state["leader"], state["isr"]
         assert isinstance(isr, list)
         node = self.world.nodes.get(int(str(leader)))

@@ -16,7 +16,7 @@ class LogStarts(Checker):
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         log, at = partition.log, key.topic_partition
         if at.topic == RETAINED:
-            self._retained(node, at, partition)
+            self._check_retention(node, at, partition)
         asked = self.cluster.history.trimmed_to.get(at, 0)
         if log.log_start_offset > asked:
             self.violated(
@@ -29,7 +29,7 @@ class LogStarts(Checker):
                 f" watermark {log.high_watermark}"
             )
 
-    def _retained(self, node: Node, at: TopicPartition, partition: Partition) -> None:
+    def _check_retention(self, node: Node, at: TopicPartition, partition: Partition) -> None:
         """Check that retention leaves `RETENTION_BYTES`. Followers delete as their leader did."""
         log, history = partition.log, self.cluster.history
         if log.log_start_offset > history.trimmed_to.get(at, 0):

@@ -12,7 +12,7 @@ class OffsetLookups(Checker):
 
     def on_end(self) -> None:
         for node in self.world.nodes.values():
-            with node.unhindered():
+            with node.without_faults():
                 for partition in node.partitions():
                     for segment in list(partition.log.segments)[:-1]:
                         self._look_up(segment)

@@ -37,7 +37,7 @@ class _Replay:
     """The part of one replica's log that was read so far."""
 
     log: object
-    truncations: int
+    truncation_count: int
     end: int
     opened_at: int
     """The log end when the log was opened or cut. Snapshots do not contain earlier markers."""
@@ -92,7 +92,7 @@ class ProducerStates(Checker):
         replay = self._read(node, key, partition)
         where = f"{key.topic_partition} on broker {node.broker_id}"
         self._compare(where, partition, replay)
-        self._snapshots_are_of_this_log(where, partition)
+        self._check_snapshots(where, partition)
         high_watermark = partition.log.high_watermark
         committed = max(high_watermark, self.cluster.committed_ends.get(key, 0))
         stable = replay.stable(high_watermark, committed)
@@ -106,8 +106,8 @@ class ProducerStates(Checker):
     def _read(self, node: Node, key: PartitionKey, partition: Partition) -> _Replay:
         log = partition.log
         replay = self._replays.get((node.broker_id, key))
-        truncations = log.local.truncations
-        if replay is None or replay.log is not log or replay.truncations != truncations:
+        truncations = log.local.truncation_count
+        if replay is None or replay.log is not log or replay.truncation_count != truncations:
             replay = _Replay(log, truncations, log.log_start_offset, log.log_end_offset)
             self._replays[node.broker_id, key] = replay
         while replay.end < log.log_end_offset:
@@ -149,7 +149,7 @@ class ProducerStates(Checker):
         if replay.aborted or replay.ended:
             self._compare_aborted(where, partition, replay)
 
-    def _snapshots_are_of_this_log(self, where: str, partition: Partition) -> None:
+    def _check_snapshots(self, where: str, partition: Partition) -> None:
         """Check that no snapshot is past the end: it would be loaded when the log reaches it."""
         log = partition.log
         ahead = [at for at in log.producers.snapshots.offsets if at > log.log_end_offset]

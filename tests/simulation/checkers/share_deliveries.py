@@ -24,7 +24,9 @@ class ShareDeliveries(Checker):
     def on_end(self) -> None:
         history = self.cluster.history
         logs = (GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC)
-        if not self.cluster.plan.sharers or any(history.may_have_lost(topic, 0) for topic in logs):
+        if not self.cluster.plan.share_members or any(
+            history.may_have_lost(topic, 0) for topic in logs
+        ):
             return
         whole = [
             partition

@@ -17,11 +17,11 @@ class SoundDisks(Checker):
         self._offline: dict[tuple[int, int], int] = {}
 
     def on_step(self, node: Node) -> None:
-        if node.built is None:
+        if node.built_broker is None:
             return
-        offline = node.built.replicas.log_manager.offline_log_dirs
-        life = (node.broker_id, node.life)
+        offline = node.built_broker.replicas.log_manager.offline_log_dirs
+        run_number = (node.broker_id, node.run_number)
         is_excused = node.is_disk_failing or node.is_stopping
-        if len(offline) > self._offline.get(life, 0) and not is_excused:
+        if len(offline) > self._offline.get(run_number, 0) and not is_excused:
             self.violated(f"broker {node.broker_id} gave up {offline}, and its disk is sound")
-        self._offline[life] = len(offline)
+        self._offline[run_number] = len(offline)

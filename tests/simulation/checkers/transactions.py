@@ -13,7 +13,7 @@ from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from tests.simulation.checkers.base import Checker
 from tests.simulation.cluster import TOPIC
 from tests.simulation.history import COPIES, LEDGER
-from tests.simulation.transactional_clients import ID_STEP, Deed, Fate
+from tests.simulation.transactional_clients import ID_STEP, Fate, TransactionRecord
 
 
 class Transactions(Checker):
@@ -22,20 +22,20 @@ class Transactions(Checker):
 
     def on_end(self) -> None:
         history = self.cluster.history
-        self._readers_agree()
-        if history.lost_of_coordinator:
+        self._check_readers()
+        if history.lost_coordinator_records:
             return
         counts = {
             at: Counter(values) for at, values in history.ledger.items() if at.topic == LEDGER
         }
-        for number, deed in history.transactions.items():
-            self._is_whole(number, deed, counts)
+        for number, record in history.transactions.items():
+            self._check_transaction(number, record, counts)
         for at, values in history.ledger.items():
             if at.topic == LEDGER:
-                self._is_ordered(at, values)
-        self._copies_are_exact()
+                self._check_order(at, values)
+        self._check_copies()
 
-    def _readers_agree(self) -> None:
+    def _check_readers(self) -> None:
         history = self.cluster.history
         for at, values in history.ledger.items():
             seen = history.ledger_seen[at]
@@ -47,25 +47,25 @@ class Transactions(Checker):
                     f" end, and not {missing}; {len(seen)} values in all"
                 )
 
-    def _is_whole(
-        self, number: int, deed: Deed, counts: dict[TopicPartition, Counter[int]]
+    def _check_transaction(
+        self, number: int, record: TransactionRecord, counts: dict[TopicPartition, Counter[int]]
     ) -> None:
         """Check one transaction. Partitions with a loss since its start do not count."""
         history = self.cluster.history
         found = [
             count[number]
             for at, count in counts.items()
-            if deed.begun_us > history.last_loss_us(at)
+            if record.begun_us > history.last_loss_us(at)
         ]
         allowed = {
             Fate.COMMITTED: found == [1] * len(found),
             Fate.ABORTED: found == [0] * len(found),
             Fate.UNKNOWN: found in ([0] * len(found), [1] * len(found)),
         }
-        if not allowed[deed.fate]:
-            self.violated(f"transaction {number}, {deed.fate.value}, is read {found} times")
+        if not allowed[record.fate]:
+            self.violated(f"transaction {number}, {record.fate.value}, is read {found} times")
 
-    def _is_ordered(self, at: TopicPartition, values: list[int]) -> None:
+    def _check_order(self, at: TopicPartition, values: list[int]) -> None:
         history = self.cluster.history
         by_id: dict[int, list[int]] = {}
         for value in values:
@@ -81,7 +81,7 @@ class Transactions(Checker):
             if offset != last:
                 self.violated(f"the offset that {name} committed is {offset}, not {last}")
 
-    def _copies_are_exact(self) -> None:
+    def _check_copies(self) -> None:
         history = self.cluster.history
         copies = history.ledger.get(TopicPartition(COPIES, 0))
         end = history.ledger_offsets.get("transformer")

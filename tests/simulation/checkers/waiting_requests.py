@@ -17,9 +17,9 @@ class WaitingRequests(Checker):
     """
 
     def on_step(self, node: Node) -> None:
-        if node.built is None:
+        if node.built_broker is None:
             return
-        replicas = node.built.replicas
+        replicas = node.built_broker.replicas
         waiting = replicas.produce_purgatory.waiting()
         if replicas.quotas.leader.limit is None:
             waiting += replicas.fetch_purgatory.waiting()

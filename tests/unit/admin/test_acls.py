@@ -44,7 +44,7 @@ def test_entries_are_described_by_resource() -> None:
     resource = DescribeAclsResource(resource_type=2, resource_name="t", pattern_type=3, acls=[acl])
     script, cluster = scripted(ApiKey.DESCRIBE_ACLS, DescribeAclsResponse(resources=[resource]))
     assert describe_acls(cluster, TOPIC) == {TOPIC: [ENTRY]}
-    (asked,) = script.asked(ApiKey.DESCRIBE_ACLS)
+    (asked,) = script.requests_of(ApiKey.DESCRIBE_ACLS)
     assert (asked.resource_type_filter, asked.resource_name_filter) == (2, "t")
     assert (asked.principal_filter, asked.operation, asked.permission_type) == (None, 1, 1)
     assert str(TOPIC) == "ResourcePattern(resourceType=TOPIC, name=t, patternType=LITERAL)"
@@ -77,7 +77,7 @@ def test_entries_are_created_at_the_controller() -> None:
         ApiKey.CREATE_ACLS, CreateAclsResponse(results=[AclCreationResult()])
     )
     create_acls(cluster, TOPIC, [ENTRY])
-    (creation,) = script.asked(ApiKey.CREATE_ACLS)[0].creations
+    (creation,) = script.requests_of(ApiKey.CREATE_ACLS)[0].creations
     assert (creation.resource_name, creation.principal, creation.operation) == ("t", "User:a", 3)
     refusal = AclCreationResult(error_code=ErrorCode.INVALID_REQUEST, error_message="no")
     cluster = scripted(ApiKey.CREATE_ACLS, CreateAclsResponse(results=[refusal]))[1]
@@ -90,5 +90,5 @@ def test_deleting_without_entries_is_deleting_all() -> None:
     answer = DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(matching_acls=matches)])
     script, cluster = scripted(ApiKey.DELETE_ACLS, answer)
     assert delete_acls(cluster, TOPIC, []) == 2
-    (asked,) = script.asked(ApiKey.DELETE_ACLS)[0].filters
+    (asked,) = script.requests_of(ApiKey.DELETE_ACLS)[0].filters
     assert (asked.principal_filter, asked.operation) == (ANY_ENTRY.principal, ANY_ENTRY.operation)

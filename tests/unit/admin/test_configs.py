@@ -95,7 +95,7 @@ def test_groups_with_configs_are_named_by_brokers_that_list_all_resources() -> N
     answer = ListConfigResourcesResponse(config_resources=rows)
     scripted = describing_cluster(LIST_CONFIG_RESOURCES=answer)
     assert group_names(Cluster("b:1", connector=scripted.connect)) == ["g", "h"]
-    (asked,) = scripted.asked(ApiKey.LIST_CONFIG_RESOURCES)
+    (asked,) = scripted.requests_of(ApiKey.LIST_CONFIG_RESOURCES)
     assert asked.resource_types == [32]
     scripted.versions = {**scripted.versions, ApiKey.LIST_CONFIG_RESOURCES: (0, 0)}
     with pytest.raises(ApiError) as error:

@@ -50,7 +50,7 @@ def test_one_is_created_for_oneself_or_for_another() -> None:
     expected = TokenInformation("id", "User:a", "User:r", ("User:b", "User:c:d"), 1, 3, 2)
     assert token == (expected, b"proof")
     create_token(cluster, [], 5, owner="User:o")
-    own, other = script.asked(ApiKey.CREATE_DELEGATION_TOKEN)
+    own, other = script.requests_of(ApiKey.CREATE_DELEGATION_TOKEN)
     assert [(r.principal_type, r.principal_name) for r in own.renewers] == [
         ("User", "b"),
         ("User", "c:d"),
@@ -89,7 +89,7 @@ def test_they_are_described_by_their_ids(owners: list[str] | None, asked: Any) -
     first, second = describe_tokens(cluster, owners)
     assert first == (TokenInformation("x", "User:a", "User:a", ("User:b",), 1, 3, 2), b"h")
     assert second.information.token_id == "y"
-    (request,) = script.asked(ApiKey.DESCRIBE_DELEGATION_TOKEN)
+    (request,) = script.requests_of(ApiKey.DESCRIBE_DELEGATION_TOKEN)
     sent = request.owners and [(o.principal_type, o.principal_name) for o in request.owners]
     assert sent == asked
 
@@ -99,13 +99,13 @@ def test_they_are_renewed_and_expired() -> None:
         ApiKey.RENEW_DELEGATION_TOKEN, RenewDelegationTokenResponse(expiry_timestamp_ms=7)
     )
     assert renew_token(cluster, b"h", 5) == 7
-    (renewal,) = script.asked(ApiKey.RENEW_DELEGATION_TOKEN)
+    (renewal,) = script.requests_of(ApiKey.RENEW_DELEGATION_TOKEN)
     assert (renewal.hmac, renewal.renew_period_ms) == (b"h", 5)
     script, cluster = scripted(
         ApiKey.EXPIRE_DELEGATION_TOKEN, ExpireDelegationTokenResponse(expiry_timestamp_ms=8)
     )
     assert expire_token(cluster, b"h", -1) == 8
-    (expiry,) = script.asked(ApiKey.EXPIRE_DELEGATION_TOKEN)
+    (expiry,) = script.requests_of(ApiKey.EXPIRE_DELEGATION_TOKEN)
     assert (expiry.hmac, expiry.expiry_time_period_ms) == (b"h", -1)
 
 
@@ -121,4 +121,4 @@ def test_a_malformed_principal_is_not_sent(principal: str) -> None:
     script, cluster = scripted(ApiKey.CREATE_DELEGATION_TOKEN, CREATED)
     with pytest.raises(ConfigError, match=f"principalType:principalName but got {principal}"):
         create_token(cluster, [principal], -1)
-    assert script.asked(ApiKey.CREATE_DELEGATION_TOKEN) == []
+    assert script.requests_of(ApiKey.CREATE_DELEGATION_TOKEN) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.admin.dry_run import CHANGES, DryRunCluster, PlannedRequest
+from kafkapy.admin.dry_run import MUTATING_APIS, DryRunCluster, PlannedRequest
 from kafkapy.admin.reassignments import alter_reassignments, running_reassignments
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
@@ -21,7 +21,7 @@ def test_reads_are_answered_and_changes_are_written_down() -> None:
     ]
     body = {"timeout_ms": 30000, "topics": [{"name": "t", "partitions": rows}]}
     assert cluster.requests == [PlannedRequest("AlterPartitionReassignments", 0, 1, body)]
-    assert not {key for _, r, _ in scripted.requests if (key := r.API_KEY) in CHANGES}
+    assert not {key for _, r, _ in scripted.requests if (key := r.API_KEY) in MUTATING_APIS}
 
 
 def test_the_version_is_the_one_that_would_be_spoken() -> None:

@@ -43,7 +43,7 @@ def test_each_partition_has_its_answer() -> None:
     error = found[TopicPartition("t", 1)]
     assert error is not None
     assert error.message == "Leader election not needed for topic partition."
-    (request,) = cluster.asked(ApiKey.ELECT_LEADERS)
+    (request,) = cluster.requests_of(ApiKey.ELECT_LEADERS)
     assert request.election_type == 1
     assert request.topic_partitions == [
         TopicPartitions(topic="t", partitions=[0, 1]),
@@ -54,7 +54,7 @@ def test_each_partition_has_its_answer() -> None:
 def test_all_partitions_is_null() -> None:
     cluster = scripted()
     elect_leaders(Cluster("b:1", connector=cluster.connect), ElectionType.PREFERRED)
-    assert cluster.asked(ApiKey.ELECT_LEADERS)[0].topic_partitions is None
+    assert cluster.requests_of(ApiKey.ELECT_LEADERS)[0].topic_partitions is None
 
 
 def test_a_broker_that_knows_no_unclean_election_is_not_asked_for_a_preferred_one() -> None:
@@ -63,7 +63,7 @@ def test_a_broker_that_knows_no_unclean_election_is_not_asked_for_a_preferred_on
     with pytest.raises(ApiError) as refused:
         elect_leaders(Cluster("b:1", connector=cluster.connect), ElectionType.UNCLEAN)
     assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
-    assert cluster.asked(ApiKey.ELECT_LEADERS) == []
+    assert cluster.requests_of(ApiKey.ELECT_LEADERS) == []
 
 
 def test_a_refusal_of_the_whole() -> None:

@@ -46,7 +46,7 @@ def test_brokers_before_3_0_answer_for_one_group() -> None:
     found = committed_offsets(cluster_on(scripted), "g")
     assert list(found) == [T1]
     assert (found[T1].offset, found[T1].metadata) == (5, "m")
-    asked = scripted.asked(ApiKey.OFFSET_FETCH)[0]
+    asked = scripted.requests_of(ApiKey.OFFSET_FETCH)[0]
     assert (asked.group_id, asked.topics) == ("g", None)
 
 
@@ -60,7 +60,7 @@ def commit_answer(code: int) -> OffsetCommitResponse:
 def test_a_commit_from_outside_has_no_member_and_no_generation() -> None:
     scripted = group_cluster()
     commit_offsets(cluster_on(scripted), "g", {T0: 3, T1: 4})
-    (asked,) = scripted.asked(ApiKey.OFFSET_COMMIT)
+    (asked,) = scripted.requests_of(ApiKey.OFFSET_COMMIT)
     assert (asked.group_id, asked.member_id, asked.generation_id_or_member_epoch) == ("g", "", -1)
     (topic,) = asked.topics
     committed = [(p.partition_index, p.committed_offset) for p in topic.partitions]
@@ -72,7 +72,7 @@ def test_a_commit_that_hits_a_moved_coordinator_is_sent_again() -> None:
     answers = [commit_answer(ErrorCode.NOT_COORDINATOR), commit_answer(ErrorCode.NONE)]
     scripted = group_cluster(OFFSET_COMMIT=answers)
     commit_offsets(cluster_on(scripted), "g", {T0: 3})
-    assert len(scripted.asked(ApiKey.OFFSET_COMMIT)) == 2
+    assert len(scripted.requests_of(ApiKey.OFFSET_COMMIT)) == 2
 
 
 def test_a_refused_commit_is_an_error() -> None:

@@ -107,7 +107,7 @@ def test_moves_are_asked_for_by_directory_and_refused_by_partition() -> None:
     )
     refused = alter_replica_log_dirs(cluster_on(scripted), 2, {T0: "/b", T1: "/nope"})
     assert {tp: error.code for tp, error in refused.items()} == {T1: ErrorCode.LOG_DIR_NOT_FOUND}
-    (request,) = scripted.asked(ApiKey.ALTER_REPLICA_LOG_DIRS)
+    (request,) = scripted.requests_of(ApiKey.ALTER_REPLICA_LOG_DIRS)
     assert request.dirs == [
         AlterReplicaLogDir(path="/b", topics=[AlterReplicaLogDirTopic(name="t", partitions=[0])]),
         AlterReplicaLogDir(

@@ -31,7 +31,7 @@ def test_any_exact_and_default() -> None:
     found = describe_quotas(cluster, asked)
     entity = (QuotaEntity(USER, "u"), QuotaEntity(CLIENT_ID, ""))
     assert found == {entity: {"request_percentage": 5.0}}
-    (request,) = scripted.asked(ApiKey.DESCRIBE_CLIENT_QUOTAS)
+    (request,) = scripted.requests_of(ApiKey.DESCRIBE_CLIENT_QUOTAS)
     parts = [(c.entity_type, c.match_type, c.match) for c in request.components]
     assert parts == [("user", 0, "u"), ("client-id", 1, None), ("ip", 2, None)]
 

@@ -58,7 +58,7 @@ def test_named_partitions_are_asked_for_by_topic() -> None:
     scripted = describing_cluster()
     asked = [TopicPartition("t", 4), TopicPartition("u", 0), TopicPartition("t", 1)]
     running_reassignments(Cluster("b:1", connector=scripted.connect), asked)
-    (request,) = scripted.asked(ApiKey.LIST_PARTITION_REASSIGNMENTS)
+    (request,) = scripted.requests_of(ApiKey.LIST_PARTITION_REASSIGNMENTS)
     assert [(t.name, t.partition_indexes) for t in request.topics] == [("t", [4, 1]), ("u", [0])]
 
 

@@ -26,7 +26,7 @@ def unregister(cluster: ScriptedCluster) -> bool:
 def test_the_broker_is_named() -> None:
     cluster = scripted(UnregisterBrokerResponse())
     assert unregister(cluster)
-    assert [request.broker_id for request in cluster.asked(KEY)] == [7]
+    assert [request.broker_id for request in cluster.requests_of(KEY)] == [7]
 
 
 def test_a_cluster_without_the_api() -> None:

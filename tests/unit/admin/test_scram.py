@@ -34,7 +34,7 @@ def test_users_without_credentials_are_left_out() -> None:
     answer = described.DescribeUserScramCredentialsResponse(results=results)
     script, cluster = scripted(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, answer)
     assert describe_scram(cluster, ["a", "b"]) == {"a": {SHA512: 8192}}
-    (asked,) = script.asked(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS)
+    (asked,) = script.requests_of(ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS)
     assert [user.name for user in asked.users] == ["a", "b"]
 
 
@@ -44,7 +44,7 @@ def test_a_password_is_salted_here() -> None:
     )
     script, cluster = scripted(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, answer)
     alter_scram(cluster, "a", {SHA256: NewCredential("secret", 5000)}, [SHA512])
-    (asked,) = script.asked(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
+    (asked,) = script.requests_of(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
     (made,), (gone,) = asked.upsertions, asked.deletions
     assert (made.name, made.mechanism, made.iterations) == ("a", 1, 5000)
     salted = hashlib.pbkdf2_hmac("sha256", b"secret", made.salt, 5000)

@@ -61,4 +61,4 @@ def test_a_description_joins_all_its_sources() -> None:
 def test_no_topics_ask_nothing() -> None:
     scripted = describing_cluster()
     assert describe_topics(Cluster("b:1", connector=scripted.connect), []) == []
-    assert scripted.asked(ApiKey.DESCRIBE_CONFIGS) == []
+    assert scripted.requests_of(ApiKey.DESCRIBE_CONFIGS) == []

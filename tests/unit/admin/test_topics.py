@@ -32,7 +32,7 @@ def test_create() -> None:
     answer = CreateTopicsResponse(topics=[CreatableTopicResult(name="t")])
     cluster, scripted = cluster_on(ApiKey.CREATE_TOPICS, answer)
     create_topic(cluster, NewTopic("t", 3, 2, None, {"a": "1"}), validate_only=True)
-    (request,) = scripted.asked(ApiKey.CREATE_TOPICS)
+    (request,) = scripted.requests_of(ApiKey.CREATE_TOPICS)
     (topic,) = request.topics
     assert (topic.num_partitions, topic.replication_factor) == (3, 2)
     assert (request.validate_only, request.timeout_ms) == (True, 77)
@@ -51,7 +51,7 @@ def test_delete_by_name_in_both_shapes(version: int) -> None:
     answer = DeleteTopicsResponse(responses=[DeletableTopicResult(name="a")])
     cluster, scripted = cluster_on(ApiKey.DELETE_TOPICS, answer, version)
     delete_topics(cluster, ["a", "b"])
-    (request,) = scripted.asked(ApiKey.DELETE_TOPICS)
+    (request,) = scripted.requests_of(ApiKey.DELETE_TOPICS)
     assert (request.topic_names or [t.name for t in request.topics]) == ["a", "b"]
 
 
@@ -74,7 +74,7 @@ def test_add_partitions() -> None:
     cluster, scripted = cluster_on(ApiKey.CREATE_PARTITIONS, answer)
     with pytest.raises(ApiError, match="too few"):
         create_partitions(cluster, {"a": 3, "b": 1}, {"a": [[1, 2]]})
-    (request,) = scripted.asked(ApiKey.CREATE_PARTITIONS)
+    (request,) = scripted.requests_of(ApiKey.CREATE_PARTITIONS)
     a, b = request.topics
     assert (a.count, [row.broker_ids for row in a.assignments]) == (3, [[1, 2]])
     assert (b.count, b.assignments) == (1, None)

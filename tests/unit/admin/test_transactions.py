@@ -50,7 +50,7 @@ def test_every_broker_is_asked_for_its_own() -> None:
         ("tx-9001", 1),
         ("tx-9002", 2),
     ]
-    assert {r.duration_filter for r in script.asked(ApiKey.LIST_TRANSACTIONS)} == {5}
+    assert {r.duration_filter for r in script.requests_of(ApiKey.LIST_TRANSACTIONS)} == {5}
 
 
 def test_a_transaction_and_its_coordinator() -> None:
@@ -82,7 +82,7 @@ def test_a_broker_without_transactions_is_not_asked_for_its_coordinator() -> Non
     with pytest.raises(ApiError) as refused:
         describe_transaction(cluster, "x")
     assert refused.value.code is ErrorCode.UNSUPPORTED_VERSION
-    assert script.asked(ApiKey.FIND_COORDINATOR) == []
+    assert script.requests_of(ApiKey.FIND_COORDINATOR) == []
 
 
 def test_producers_are_the_leaders_unless_a_broker_is_named() -> None:
@@ -155,7 +155,7 @@ def test_a_leader_that_moved_is_found_again() -> None:
     )
     cluster = Cluster("b:1", {"retry.backoff.ms": "0"}, connector=script.connect)
     assert describe_producers(cluster, T0) == []
-    cluster.forget(["t"])
+    cluster.invalidate_topics(["t"])
     leader[0] = 2
     abort_transaction(cluster, T0, 4, 0, 0)
     assert answered == [9002, 9001, 9002, 9001]

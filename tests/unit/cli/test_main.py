@@ -10,20 +10,20 @@ from types import ModuleType
 
 import pytest
 
-from kafkapy.cli.main import end, read_whatever_comes, surprise, write_whatever_comes
+from kafkapy.cli.main import escape_stdout, exception_hook, exit_process, tolerate_stdin_bytes
 
 
 def test_what_nobody_expected_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["kafkapy", "topics"])
-    surprise(ValueError, ValueError("odd"), None)
+    exception_hook(ValueError, ValueError("odd"), None)
     assert capsys.readouterr().err.splitlines() == [
         "kafkapy: ValueError: odd",
-        "This is a fault of kafkapy; --debug shows where it comes from.",
+        "This is a bug in kafkapy; --debug shows the traceback.",
     ]
     monkeypatch.setattr(sys, "argv", ["kafkapy", "topics", "--debug"])
-    surprise(ValueError, ValueError("odd"), None)
+    exception_hook(ValueError, ValueError("odd"), None)
     assert "ValueError: odd" in capsys.readouterr().err
 
 
@@ -33,7 +33,7 @@ def test_a_locale_without_the_letters_of_a_name_gets_escapes(
     """Also in JSON, which reads them back."""
     raw, name = io.BytesIO(), "grün-日本-\U0001f600"
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, "latin-1"))
-    write_whatever_comes()
+    escape_stdout()
     sys.stdout.write(f'"{name}"')
     sys.stdout.flush()
     assert raw.getvalue() == b'"gr\xfcn-\\u65e5\\u672c-\\ud83d\\ude00"'
@@ -49,7 +49,7 @@ def test_a_process_with_threads_of_librdkafka_ends_at_once(monkeypatch: pytest.M
     monkeypatch.setattr(os, "_exit", left.append)
     monkeypatch.setitem(sys.modules, "confluent_kafka", ModuleType("confluent_kafka"))
     with pytest.raises(SystemExit):  # what is called ends the process
-        end(3)
+        exit_process(3)
     assert left == [3]
     assert isinstance(out.buffer, io.BytesIO)
     assert out.buffer.getvalue() == b"last words"
@@ -58,11 +58,11 @@ def test_a_process_with_threads_of_librdkafka_ends_at_once(monkeypatch: pytest.M
 def test_other_processes_end_as_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "confluent_kafka", raising=False)
     with pytest.raises(SystemExit) as ended:
-        end(3)
+        exit_process(3)
     assert ended.value.code == 3
 
 
 def test_stdin_goes_on_behind_bytes_that_are_no_letters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ls /\xff\nls /\n"), "utf-8"))
-    read_whatever_comes()
+    tolerate_stdin_bytes()
     assert sys.stdin.readlines() == ["ls /\udcff\n", "ls /\n"]

@@ -91,7 +91,7 @@ def test_batches_that_are_put_go_in_one_request_up_to_its_size() -> None:
     for partition in range(4):
         producer.put(TopicPartition("t", partition), batch_of("v"))
     producer.flush()
-    requests = brokers.scripted.asked(ApiKey.PRODUCE)
+    requests = brokers.scripted.requests_of(ApiKey.PRODUCE)
     assert [len(request.topic_data[0].partition_data) for request in requests] == [3, 1]
 
 
@@ -102,7 +102,7 @@ def test_what_the_log_forgot_is_written_by_another_producer_id() -> None:
     producer.send(first, batch_of("a"))
     producer.send(second, batch_of("b"))
     producer.flush()
-    brokers.forget_producers()
+    brokers.drop_producer_state()
     for value in ("c", "d"):
         producer.send(first, batch_of(value))
         producer.send(second, batch_of(value.upper()))
@@ -120,7 +120,7 @@ def test_a_batch_that_may_be_written_keeps_its_producer_id() -> None:
         producer.send(first, batch_of(value))
         producer.send(second, batch_of(value.upper()))
     producer.flush()
-    brokers.forget_producers(first)
+    brokers.drop_producer_state(first)
     brokers.faults = [None, LOST_ANSWER]
     for value in ("c", "d"):
         producer.put(first, batch_of(value))
@@ -135,10 +135,10 @@ def test_a_broker_that_has_just_started_may_know_of_no_topic() -> None:
     brokers = ScriptedLeaders({"t": 1}, (1, 2), [None, MOVES])
     producer = producer_on(brokers)
     producer.send(TopicPartition("t", 0), batch_of("a"))
-    brokers.knows_no_topic_for = 5
+    brokers.empty_metadata_answers = 5
     producer.send(TopicPartition("t", 0), batch_of("b"))
     producer.flush()
-    assert (brokers.values(), brokers.knows_no_topic_for) == ([b"a", b"b"], 0)
+    assert (brokers.values(), brokers.empty_metadata_answers) == ([b"a", b"b"], 0)
 
 
 def test_a_topic_that_is_gone_is_told_when_the_batch_is_due() -> None:
@@ -146,7 +146,7 @@ def test_a_topic_that_is_gone_is_told_when_the_batch_is_due() -> None:
     times = {"delivery.timeout.ms": "300", "request.timeout.ms": "200", "linger.ms": "0"}
     producer = producer_on(brokers, **times)
     producer.send(TopicPartition("t", 0), batch_of("a"))
-    brokers.knows_no_topic_for = 1 << 30
+    brokers.empty_metadata_answers = 1 << 30
     producer.put(TopicPartition("t", 0), batch_of("b"))
     with pytest.raises(DeliveryError, match="t-0: Partition t-0 does not exist"):
         producer.flush()
@@ -173,13 +173,13 @@ def test_tries_end_with_retries_and_with_the_delivery_timeout() -> None:
         brokers = ScriptedLeaders({"t": 1}, faults=list(refusals))
         with pytest.raises(DeliveryError, match=rf"NOT_ENOUGH_REPLICAS.* after {tries} attempts"):
             write(brokers, 1, **properties)
-        assert len(brokers.scripted.asked(ApiKey.PRODUCE)) == tries
+        assert len(brokers.scripted.requests_of(ApiKey.PRODUCE)) == tries
 
 
 def test_without_idempotence_no_producer_id_is_asked_for() -> None:
     brokers = ScriptedLeaders({"t": 1}, faults=[LOST_ANSWER])
     write(brokers, 1, acks="1")
-    (sent, again) = brokers.scripted.asked(ApiKey.PRODUCE)
+    (sent, again) = brokers.scripted.requests_of(ApiKey.PRODUCE)
     assert (sent.acks, brokers.identities) == (1, 0)
     batch = bytes(again.topic_data[0].partition_data[0].records)
     assert read_header(batch).producer_id == NO_PRODUCER_ID
@@ -195,7 +195,7 @@ def test_a_topic_may_be_created_and_is_waited_for() -> None:
         brokers.scripted.script[ApiKey.METADATA],
     ]
     assert producer_on(brokers, **{"max.block.ms": "60000"}).partition_count("t") == 3
-    assert all(r.allow_auto_topic_creation for r in brokers.scripted.asked(ApiKey.METADATA))
+    assert all(r.allow_auto_topic_creation for r in brokers.scripted.requests_of(ApiKey.METADATA))
 
 
 def test_a_topic_that_never_comes_and_a_cluster_that_is_away() -> None:

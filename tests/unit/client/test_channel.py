@@ -115,11 +115,13 @@ def test_a_request_sent_ahead_is_sent_once_and_answered_when_it_is_wanted() -> N
     request = MetadataRequest(topics=[])
     channel.send_ahead(request, 12, 1000)
     assert len(cluster.requests) == 1
-    assert channel.owed is request
-    with pytest.raises(AssertionError, match="b:9092 owes another answer"):
+    assert channel.outstanding_request is request
+    with pytest.raises(
+        AssertionError, match="b:9092 has the response to another request outstanding"
+    ):
         channel.exchange(MetadataRequest(), 12, 1000)
     assert channel.exchange(request, 12, 1000).cluster_id == "cluster"
-    assert channel.owed is None
+    assert channel.outstanding_request is None
     assert len(cluster.requests) == 1
 
 
@@ -131,7 +133,7 @@ def test_what_cannot_be_sent_ahead_closes_and_owes_nothing() -> None:
 
     transport.sendall = broken  # type: ignore[method-assign]
     channel.send_ahead(MetadataRequest(topics=[]), 12, 1000)
-    assert (channel.closed, channel.owed) == (True, None)
+    assert (channel.closed, channel.outstanding_request) == (True, None)
 
 
 def test_responses_are_read_into_the_memory_that_is_given() -> None:

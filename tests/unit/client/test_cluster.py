@@ -32,11 +32,11 @@ def test_known_topics_are_answered_from_memory() -> None:
     with cluster_on(scripted) as cluster:
         first = cluster.metadata(["t"])
         assert cluster.metadata(["t"]).topics == first.topics
-        assert len(scripted.asked(ApiKey.METADATA)) == 1
+        assert len(scripted.requests_of(ApiKey.METADATA)) == 1
         cluster.metadata(["t"], refresh=True)
-        cluster.forget(["t"])
+        cluster.invalidate_topics(["t"])
         cluster.metadata(["t"])
-        assert len(scripted.asked(ApiKey.METADATA)) == 3
+        assert len(scripted.requests_of(ApiKey.METADATA)) == 3
     assert all(connection.closed for connection in scripted.connections)
 
 
@@ -44,7 +44,7 @@ def test_metadata_never_creates_a_topic() -> None:
     scripted = ScriptedCluster({ApiKey.METADATA: metadata(TOPICS)})
     found = cluster_on(scripted).metadata(["missing"])
     assert found.topics["missing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert [r.allow_auto_topic_creation for r in scripted.asked(ApiKey.METADATA)] == [False]
+    assert [r.allow_auto_topic_creation for r in scripted.requests_of(ApiKey.METADATA)] == [False]
 
 
 def test_a_broker_that_has_just_started_is_asked_again() -> None:
@@ -52,7 +52,7 @@ def test_a_broker_that_has_just_started_is_asked_again() -> None:
     scripted = ScriptedCluster({ApiKey.METADATA: [MetadataResponse(), metadata(TOPICS)]})
     assert cluster_on(scripted).metadata(["t"]).topics["t"].error is ErrorCode.NONE
     never = ScriptedCluster({ApiKey.METADATA: MetadataResponse()})
-    with pytest.raises(ApiError, match="b:9092 has just started and knows of no broker yet"):
+    with pytest.raises(ApiError, match="b:9092 has just started and has no metadata yet"):
         cluster_on(never).metadata()
 
 
@@ -134,7 +134,7 @@ def test_a_refusal_by_the_controller_is_not_retried() -> None:
     answer = CreateTopicsResponse(topics=[refusal])
     scripted = ScriptedCluster({ApiKey.METADATA: metadata(), ApiKey.CREATE_TOPICS: answer})
     assert cluster_on(scripted).controller_request(CreateTopicsRequest()).topics == [refusal]
-    assert len(scripted.asked(ApiKey.CREATE_TOPICS)) == 1
+    assert len(scripted.requests_of(ApiKey.CREATE_TOPICS)) == 1
 
 
 def test_a_cluster_without_a_controller_is_an_error_in_the_end() -> None:

@@ -75,7 +75,7 @@ def test_a_range_comes_in_order_and_ends_where_it_was_told_to() -> None:
     fetched = list(fetch_batches(cluster, TP, 1, 9))
     assert bases(fetched) == [0, 3, 6]
     assert (fetched[-1].next_offset, fetched[-1].high_watermark) == (9, 9)
-    assert len(scripted.asked(ApiKey.FETCH)) == 1
+    assert len(scripted.requests_of(ApiKey.FETCH)) == 1
 
 
 def test_a_cut_batch_is_fetched_again_whole() -> None:
@@ -85,7 +85,7 @@ def test_a_cut_batch_is_fetched_again_whole() -> None:
     fetched = list(fetch_batches(cluster, TP, 0, 9, max_bytes=size + size // 2))
     assert bases(fetched) == [0, 3, 6]
     assert [len(each.buffer) for each in fetched] == [size, size, size]
-    asked = [r.topics[0].partitions[0].fetch_offset for r in scripted.asked(ApiKey.FETCH)]
+    asked = [r.topics[0].partitions[0].fetch_offset for r in scripted.requests_of(ApiKey.FETCH)]
     assert asked == [0, 3, 6]
 
 
@@ -110,7 +110,7 @@ def test_a_throttled_answer_is_not_a_gap(has_rows: bool) -> None:
     log.throttled_rows = has_rows
     cluster, scripted = cluster_on(log)
     assert bases(list(fetch_batches(cluster, TP, 0, 3))) == [0]
-    assert len(scripted.asked(ApiKey.FETCH)) == 2
+    assert len(scripted.requests_of(ApiKey.FETCH)) == 2
 
 
 def test_a_throttled_answer_without_rows_is_asked_again() -> None:
@@ -121,7 +121,7 @@ def test_a_throttled_answer_without_rows_is_asked_again() -> None:
     scripted.script[ApiKey.FETCH] = lambda request, port: next(answers)(request, port)
     fetched = list(fetch_batches(cluster, TP, 0, 6, max_bytes=len(log.batches[0][2])))
     assert bases(fetched) == [0, 3]
-    assert len(scripted.asked(ApiKey.FETCH)) == 3
+    assert len(scripted.requests_of(ApiKey.FETCH)) == 3
 
 
 def test_records_that_do_not_come_are_a_timeout() -> None:
@@ -137,7 +137,7 @@ def test_a_leader_that_moved_is_found_again() -> None:
     log.codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.REQUEST_TIMED_OUT]
     cluster, scripted = cluster_on(log)
     assert bases(list(fetch_batches(cluster, TP, 0, 3))) == [0]
-    assert len(scripted.asked(ApiKey.METADATA)) == 3
+    assert len(scripted.requests_of(ApiKey.METADATA)) == 3
 
 
 def test_offset_out_of_range_is_the_callers() -> None:
@@ -155,7 +155,7 @@ def test_aborted_transactions_come_with_read_committed_only() -> None:
     (uncommitted,) = fetch_batches(cluster, TP, 0, 3)
     assert committed.aborted_transactions == [(5, 1)]
     assert uncommitted.aborted_transactions == []
-    assert [r.isolation_level for r in scripted.asked(ApiKey.FETCH)] == [1, 0]
+    assert [r.isolation_level for r in scripted.requests_of(ApiKey.FETCH)] == [1, 0]
 
 
 def test_topics_go_by_id_where_they_have_one() -> None:
@@ -170,7 +170,7 @@ def test_topics_go_by_id_where_they_have_one() -> None:
         if request.API_KEY == ApiKey.FETCH
     ]
     assert versions == [12, 18]
-    assert named_by.asked(ApiKey.FETCH)[0].topics[0].topic_id == TOPIC_ID
+    assert named_by.requests_of(ApiKey.FETCH)[0].topics[0].topic_id == TOPIC_ID
 
 
 def test_the_next_fetch_is_on_its_way_while_one_is_worked_on() -> None:
@@ -179,7 +179,7 @@ def test_the_next_fetch_is_on_its_way_while_one_is_worked_on() -> None:
     cluster, scripted = cluster_on(log)
     asked = []
     for fetched in fetch_batches(cluster, TP, 0, 9, max_bytes=size):
-        asked.append((fetched.next_offset, len(scripted.asked(ApiKey.FETCH))))
+        asked.append((fetched.next_offset, len(scripted.requests_of(ApiKey.FETCH))))
     assert asked == [(3, 2), (6, 3), (9, 3)]  # one ahead, and none behind the end of the range
 
 
@@ -213,7 +213,7 @@ def test_an_answer_asked_ahead_that_does_not_come_is_asked_for_again(failure: OS
     reading = fetch_batches(cluster, TP, 0, 9, max_bytes=size)
     scripted.script[ApiKey.FETCH] = [log.answer, failure, log.answer]
     assert bases(list(reading)) == [0, 3, 6]
-    offsets = [r.topics[0].partitions[0].fetch_offset for r in scripted.asked(ApiKey.FETCH)]
+    offsets = [r.topics[0].partitions[0].fetch_offset for r in scripted.requests_of(ApiKey.FETCH)]
     assert offsets == [0, 3, 3, 6]
 
 
@@ -223,7 +223,7 @@ def test_a_leader_that_moved_after_it_was_asked_ahead_is_found_again() -> None:
     cluster, scripted = cluster_on(log)
     log.codes = [ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER]
     assert bases(list(fetch_batches(cluster, TP, 0, 6, max_bytes=size))) == [0, 3]
-    assert len(scripted.asked(ApiKey.FETCH)) == 3
+    assert len(scripted.requests_of(ApiKey.FETCH)) == 3
 
 
 def test_a_range_deleted_after_it_was_asked_ahead_is_the_callers() -> None:

@@ -49,7 +49,7 @@ OFFSETS = {TopicPartition("a", 0): 5, TopicPartition("a", 1): 6, TopicPartition(
 def test_offsets_go_by_topic_without_a_member() -> None:
     cluster = scripted()
     commit_offsets(Cluster("b:1", connector=cluster.connect), "g", OFFSETS, "by spark")
-    (request,) = cluster.asked(ApiKey.OFFSET_COMMIT)
+    (request,) = cluster.requests_of(ApiKey.OFFSET_COMMIT)
     assert (request.group_id, request.member_id) == ("g", "")
     assert request.generation_id_or_member_epoch == -1
     assert {
@@ -69,8 +69,8 @@ def test_a_coordinator_that_loads_or_moved_is_asked_again(code: ErrorCode) -> No
     cluster = ScriptedCluster({ApiKey.FIND_COORDINATOR: FOUND, ApiKey.OFFSET_COMMIT: answers})
     properties = {"retry.backoff.ms": "0"}
     commit_offsets(Cluster("b:1", properties, connector=cluster.connect), "g", OFFSETS)
-    assert len(cluster.asked(ApiKey.OFFSET_COMMIT)) == 2
-    assert len(cluster.asked(ApiKey.FIND_COORDINATOR)) == 2
+    assert len(cluster.requests_of(ApiKey.OFFSET_COMMIT)) == 2
+    assert len(cluster.requests_of(ApiKey.FIND_COORDINATOR)) == 2
 
 
 def test_a_refusal_names_group_and_partition() -> None:

@@ -147,7 +147,7 @@ def test_bearer_tokens_are_ours_to_fetch() -> None:
     assert ends_s > 0
     with pytest.raises(ConfigError, match="must be a line of OAuthBearerLoginModule"):
         consumer_config(properties | {"sasl.jaas.config": "x"})
-    with pytest.raises(ApiError, match="No bearer token can be had: file:///missing: "):
+    with pytest.raises(ApiError, match="No bearer token can be obtained: file:///missing: "):
         producer_config(fetching_client("file:///missing"))
 
 

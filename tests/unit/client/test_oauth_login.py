@@ -66,7 +66,7 @@ def test_an_endpoint_that_stays_away() -> None:
     with pytest.raises(ApiError) as refused:
         world.tokens.get(FILE)
     assert refused.value.code is ErrorCode.SASL_AUTHENTICATION_FAILED
-    assert refused.value.message == "No bearer token can be had: gone"
+    assert refused.value.message == "No bearer token can be obtained: gone"
     assert round(sum(world.slept_s), 3) == 10
 
 

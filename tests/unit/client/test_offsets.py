@@ -57,7 +57,7 @@ def test_each_leader_is_asked_for_its_own() -> None:
         TopicPartition("t", 0): OffsetResult(9001, -1, 7),
         TopicPartition("t", 1): OffsetResult(9003, 123, 7),
     }
-    assert {r.isolation_level for r in scripted.asked(ApiKey.LIST_OFFSETS)} == {1}
+    assert {r.isolation_level for r in scripted.requests_of(ApiKey.LIST_OFFSETS)} == {1}
 
 
 def test_a_leader_that_moved_is_asked_again() -> None:
@@ -65,7 +65,7 @@ def test_a_leader_that_moved_is_asked_again() -> None:
     cluster, scripted = cluster_on({ApiKey.LIST_OFFSETS: answers})
     found = cluster.list_offsets({TopicPartition("t", 0): LATEST_TIMESTAMP})
     assert found[TopicPartition("t", 0)].offset == 9001
-    assert len(scripted.asked(ApiKey.METADATA)) == 2
+    assert len(scripted.requests_of(ApiKey.METADATA)) == 2
 
 
 @pytest.mark.parametrize(

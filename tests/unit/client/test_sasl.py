@@ -48,7 +48,7 @@ def test_plain_comes_before_every_other_request() -> None:
         ApiKey.SASL_AUTHENTICATE,
         ApiKey.METADATA,
     ]
-    assert scripted.asked(ApiKey.SASL_AUTHENTICATE)[0].auth_bytes == b"\0u\0p"
+    assert scripted.requests_of(ApiKey.SASL_AUTHENTICATE)[0].auth_bytes == b"\0u\0p"
 
 
 def test_a_session_is_renewed_on_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_session_is_renewed_on_its_connection(monkeypatch: pytest.MonkeyPatch)
     for _ in range(3):
         cluster.metadata([], refresh=True)
     assert len(scripted.connections) == 1
-    assert len(scripted.asked(ApiKey.SASL_HANDSHAKE)) == 2
+    assert len(scripted.requests_of(ApiKey.SASL_HANDSHAKE)) == 2
     assert [request.API_KEY for _, request, _ in scripted.requests[3:]] == [
         ApiKey.SASL_HANDSHAKE,
         ApiKey.SASL_AUTHENTICATE,
@@ -92,10 +92,10 @@ def test_a_bearer_token(refused: bool) -> None:
     if refused:
         with pytest.raises(ApiError, match="invalid_token"):
             cluster.metadata([])
-        assert scripted.asked(ApiKey.SASL_AUTHENTICATE)[1].auth_bytes == b"\x01"
+        assert scripted.requests_of(ApiKey.SASL_AUTHENTICATE)[1].auth_bytes == b"\x01"
     else:
         cluster.metadata([])
-    said = bytes(scripted.asked(ApiKey.SASL_AUTHENTICATE)[0].auth_bytes).decode()
+    said = bytes(scripted.requests_of(ApiKey.SASL_AUTHENTICATE)[0].auth_bytes).decode()
     token, _ = unsecured_token(said.split()[1].rstrip("\x01"), "sub", "scope")
     assert token.principal == "bob"
 
@@ -122,7 +122,7 @@ def test_kerberos(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     properties = client(cache_line(Path("/tickets")))
     Cluster("b:1", properties, connector=scripted.connect).metadata([])
-    said = [bytes(request.auth_bytes) for request in scripted.asked(ApiKey.SASL_AUTHENTICATE)]
+    said = [bytes(request.auth_bytes) for request in scripted.requests_of(ApiKey.SASL_AUTHENTICATE)]
     assert said == [b"AP-REQ kafka/b", b"", b"wrapped " + CHOICE]
 
 

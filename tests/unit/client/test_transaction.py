@@ -60,7 +60,7 @@ def test_a_producer_without_a_transaction_gets_an_id_of_any_broker() -> None:
     )
     cluster = Cluster("b:1", connector=scripted.connect)
     assert new_identity(cluster) == ProducerIdentity(7, 2)
-    assert scripted.asked(ApiKey.INIT_PRODUCER_ID)[0].transactional_id is None
+    assert scripted.requests_of(ApiKey.INIT_PRODUCER_ID)[0].transactional_id is None
 
 
 def test_one_coordinator_is_asked_for_everything_and_found_once() -> None:
@@ -69,20 +69,20 @@ def test_one_coordinator_is_asked_for_everything_and_found_once() -> None:
     transaction.add([FIRST])
     transaction.end(committed=True)
     assert transaction.identity == (7, 2)
-    (begin,) = scripted.asked(ApiKey.INIT_PRODUCER_ID)
+    (begin,) = scripted.requests_of(ApiKey.INIT_PRODUCER_ID)
     assert (begin.transactional_id, begin.transaction_timeout_ms) == ("x", 5000)
-    (add,) = scripted.asked(ApiKey.ADD_PARTITIONS_TO_TXN)
+    (add,) = scripted.requests_of(ApiKey.ADD_PARTITIONS_TO_TXN)
     assert [(topic.name, topic.partitions) for topic in add.v3_and_below_topics] == [("t", [0])]
-    (end,) = scripted.asked(ApiKey.END_TXN)
+    (end,) = scripted.requests_of(ApiKey.END_TXN)
     assert (end.producer_id, end.producer_epoch, end.committed) == (7, 2, True)
-    assert len(scripted.asked(ApiKey.FIND_COORDINATOR)) == 1
+    assert len(scripted.requests_of(ApiKey.FIND_COORDINATOR)) == 1
     assert {port for port, request, _ in scripted.requests if request == end} == {9003}
 
 
 def test_a_transaction_without_partitions_is_over_as_it_is() -> None:
     scripted, transaction = begun()
     transaction.end(committed=True)
-    assert scripted.asked(ApiKey.END_TXN) == []
+    assert scripted.requests_of(ApiKey.END_TXN) == []
 
 
 def test_a_coordinator_that_moved_is_found_again_and_one_that_is_busy_is_not() -> None:
@@ -96,7 +96,7 @@ def test_a_coordinator_that_moved_is_found_again_and_one_that_is_busy_is_not() -
         }
     )
     transaction.add([FIRST])
-    assert len(scripted.asked(ApiKey.FIND_COORDINATOR)) == 1
+    assert len(scripted.requests_of(ApiKey.FIND_COORDINATOR)) == 1
     transaction.end(committed=False)
     ports = [port for port, request, _ in scripted.requests if request.API_KEY == ApiKey.END_TXN]
     assert ports == [9003, 9004]
@@ -116,7 +116,7 @@ def test_refusals_name_the_id_and_what_tells_most() -> None:
     with pytest.raises(ApiError, match="Transaction x: TOPIC_AUTHORIZATION_FAILED"):
         transaction.add([FIRST, SECOND])
     transaction.end(committed=True)
-    assert scripted.asked(ApiKey.END_TXN) == []  # nothing takes part
+    assert scripted.requests_of(ApiKey.END_TXN) == []  # nothing takes part
 
 
 def test_a_coordinator_that_is_never_ready_is_given_up() -> None:

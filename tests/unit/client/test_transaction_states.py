@@ -29,7 +29,7 @@ def scripted(code: ErrorCode, state: str = "") -> ScriptedCluster:
 def test_a_state_is_asked_of_the_transactions_coordinator() -> None:
     cluster = scripted(ErrorCode.NONE, "CompleteCommit")
     assert transaction_state(Cluster("b:1", connector=cluster.connect), "x") == "CompleteCommit"
-    (found,) = cluster.asked(ApiKey.FIND_COORDINATOR)
+    (found,) = cluster.requests_of(ApiKey.FIND_COORDINATOR)
     assert found.key_type == 1
     assert cluster.requests[-1][0] == 9003
 
@@ -46,7 +46,7 @@ def test_a_refusal_is_raised_and_a_coordinator_that_loads_is_asked_again() -> No
     loading = scripted(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     with pytest.raises(ApiError, match="COORDINATOR_LOAD_IN_PROGRESS"):
         transaction_state(Cluster("b:1", connector=loading.connect), "x")
-    assert len(loading.asked(ApiKey.DESCRIBE_TRANSACTIONS)) > 1
+    assert len(loading.requests_of(ApiKey.DESCRIBE_TRANSACTIONS)) > 1
 
 
 def test_a_broker_without_transactions_is_not_asked_for_a_coordinator() -> None:
@@ -54,4 +54,4 @@ def test_a_broker_without_transactions_is_not_asked_for_a_coordinator() -> None:
     cluster = ScriptedCluster({}, versions)
     with pytest.raises(ApiError, match="does not support DESCRIBE_TRANSACTIONS"):
         transaction_state(Cluster("b:1", connector=cluster.connect), "x")
-    assert cluster.asked(ApiKey.FIND_COORDINATOR) == []
+    assert cluster.requests_of(ApiKey.FIND_COORDINATOR) == []

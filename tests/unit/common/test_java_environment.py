@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.java_environment import (
     LOGIN_CONFIG,
     ZOOKEEPER_SECTION,
-    have_kerberos_config,
+    apply_kerberos_config,
     system_properties,
     with_login_config,
     without_effect,
@@ -41,7 +41,7 @@ def test_the_kerberos_library_is_told_its_file(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("KRB5_CONFIG", "")
     monkeypatch.delenv("KRB5_CONFIG")
     monkeypatch.setenv("KAFKA_OPTS", "-Djava.security.krb5.conf=/krb5.conf")
-    have_kerberos_config()
+    apply_kerberos_config()
     assert os.environ["KRB5_CONFIG"] == "/krb5.conf"
 
 

@@ -16,15 +16,15 @@ def test_the_listeners_own_value_wins_and_is_named() -> None:
 
 def test_a_nearer_prefix_wins() -> None:
     given = {"x.a": "1", "x.y.a": "2", "x.b": "3"}
-    found = PrefixedProperties(given, ("x.",)).within("x.y.")
+    found = PrefixedProperties(given, ("x.",)).with_prefixes("x.y.")
     assert [found.get(name) for name in "ab"] == ["2", "3"]
 
 
 def test_where_a_value_is_wanted() -> None:
     given = {"x.a": "1", "b": "2", "c": ""}
     found = PrefixedProperties(given, ("x.y.", "x."))
-    assert [found.wanted_key(name) for name in "abcd"] == ["x.a", "b", "x.y.c", "x.y.d"]
-    assert PrefixedProperties({}).wanted_key("a") == "a"
+    assert [found.key_to_set(name) for name in "abcd"] == ["x.a", "b", "x.y.c", "x.y.d"]
+    assert PrefixedProperties({}).key_to_set("a") == "a"
 
 
 def test_lists() -> None:

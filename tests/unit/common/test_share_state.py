@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
-from kafkapy.common.share_state import DeliveryState, StateBatch, merged
+from kafkapy.common.share_state import DeliveryState, StateBatch, combine_batches
 
 STATES = [DeliveryState.AVAILABLE, DeliveryState.ACKNOWLEDGED, DeliveryState.ARCHIVED]
 
@@ -28,8 +28,8 @@ def test_merged_batches_say_of_each_record_what_is_further_on() -> None:
             last = first + random.randint(0, 8)
             batches.append(StateBatch(first, last, random.choice(STATES), random.randint(1, 2)))
         start, split = random.randint(0, 10), random.randint(0, len(batches))
-        known = merged([], batches[:split], 0)
-        found = merged(known, batches[split:], start)
+        known = combine_batches([], batches[:split], 0)
+        found = combine_batches(known, batches[split:], start)
         assert by_offset(found, start) == by_offset(batches, start)
         for one, other in pairwise(found):
             assert one.last < other.first
@@ -39,4 +39,4 @@ def test_merged_batches_say_of_each_record_what_is_further_on() -> None:
 
 def test_many_batches_are_merged_in_a_moment() -> None:
     batches = [StateBatch(n, n + 5, STATES[n % 3], n % 2) for n in range(0, 20_000, 2)]
-    assert len(merged(batches[::2], batches[1::2], 0)) <= 2 * len(batches)
+    assert len(combine_batches(batches[::2], batches[1::2], 0)) <= 2 * len(batches)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from kafkapy.common import system
-from kafkapy.common.system import BriefPauses, SystemClock, SystemRandom
+from kafkapy.common.system import GilPause, SystemClock, SystemRandom
 
 
 def test_wall_time_is_in_milliseconds_since_the_epoch() -> None:
@@ -53,8 +53,8 @@ def test_a_thread_pauses_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now_s, pauses = [5.0], []
     monkeypatch.setattr(system.time, "monotonic", lambda: now_s[0])
     monkeypatch.setattr(system.time, "sleep", pauses.append)
-    pause = BriefPauses()
+    pause = GilPause()
     for _ in range(100):
-        now_s[0] += BriefPauses.EVERY_S / 10 + 1e-9
+        now_s[0] += GilPause.INTERVAL_S / 10 + 1e-9
         pause()
-    assert pauses == [BriefPauses.PAUSE_S] * 10
+    assert pauses == [GilPause.PAUSE_S] * 10

@@ -96,7 +96,7 @@ def test_reassignments_survive_in_the_description() -> None:
         "t", topic_id(1), {0: (1, 3), 1: (2, 1)}, {0: (3,)}
     )
     moving = ReplicaAssignment((1, 2, 3), (3,), (1,))
-    assert moving.without(3) == ReplicaAssignment((1, 2), (), (1,))
+    assert moving.without_replica(3) == ReplicaAssignment((1, 2), (), (1,))
 
 
 def test_partitions_with_offline_leader_skips_topics_being_deleted() -> None:

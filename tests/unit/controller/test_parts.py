@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.controller.events import TopicChange
-from kafkapy.zk.zookeeper import WatchEvent, WatchKind
+from kafkapy.zk.zookeeper import WatchEvent, WatchEventType
 from tests.harness.cores.controllers import Cluster
 from tests.harness.cores.znodes import run
 
@@ -17,7 +17,7 @@ def test_a_watch_set_twice_queues_one_event() -> None:
         run(broker.store.topics.names(parts.watch(TopicChange())))
     run(cluster.store.zookeeper.create("/brokers/topics/t", b"{}"))
     assert list(broker.events) == [TopicChange()]
-    parts.watch(TopicChange())(WatchEvent(WatchKind.CREATED, "/x"))
+    parts.watch(TopicChange())(WatchEvent(WatchEventType.CREATED, "/x"))
     assert list(broker.events) == [TopicChange(), TopicChange()]
 
 

@@ -155,7 +155,7 @@ class Groups(RuleBasedStateMachine):
     @rule()
     def forget(self) -> None:
         if self.tokens:
-            self.shell.coordinator.forget_token(self.tokens[-1])
+            self.shell.coordinator.drop_token(self.tokens[-1])
             if self.tokens[-1] not in self.shell.replies:
                 self.tokens.pop()
 
@@ -179,7 +179,7 @@ class Groups(RuleBasedStateMachine):
         self.shell.perform(self.shell.coordinator.unload(0))
         self.shell.release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.shell.hold()
-        assert self.shell.coordinator.waiting == 0
+        assert self.shell.coordinator.num_waiting == 0
         self.shell.coordinator = self.shell.replayed()
         self.lost = False
 
@@ -203,7 +203,7 @@ class Groups(RuleBasedStateMachine):
         for _ in range(20):
             self.shell.release()
             self.shell.advance(400_000)
-        assert self.shell.coordinator.waiting == 0
+        assert self.shell.coordinator.num_waiting == 0
         assert all(token in self.shell.replies for token in self.tokens)
 
 

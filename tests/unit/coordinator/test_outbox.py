@@ -22,30 +22,30 @@ def test_effects_are_taken_once_in_order() -> None:
 
 def test_a_parked_token_is_answered_by_its_first_answer_only() -> None:
     outbox = Outbox()
-    ticket = outbox.park("a")
-    assert (outbox.take().replies, outbox.waiting) == ([], 1)
+    ticket = outbox.hold("a")
+    assert (outbox.take().replies, outbox.num_waiting) == ([], 1)
     outbox.answer(ticket, ANSWER)
     outbox.answer(ticket, ANSWER)
-    assert (outbox.take().replies, outbox.waiting) == ([("a", ANSWER)], 0)
+    assert (outbox.take().replies, outbox.num_waiting) == ([("a", ANSWER)], 0)
 
 
 def test_a_forgotten_token_is_not_held_and_not_answered() -> None:
     outbox = Outbox()
-    ticket = outbox.park("a")
-    outbox.forget("a")
-    outbox.forget("never seen")
-    assert outbox.waiting == 0
+    ticket = outbox.hold("a")
+    outbox.drop_token("a")
+    outbox.drop_token("never seen")
+    assert outbox.num_waiting == 0
     outbox.answer(ticket, ANSWER)
     assert outbox.take().replies == []
-    outbox.answer(outbox.park("a"), ANSWER)
+    outbox.answer(outbox.hold("a"), ANSWER)
     assert outbox.take().replies == [("a", ANSWER)]
 
 
 def test_a_token_waits_for_one_thing() -> None:
     outbox = Outbox()
-    outbox.park("a")
+    outbox.hold("a")
     with pytest.raises(AssertionError, match="waits already"):
-        outbox.park("a")
+        outbox.hold("a")
 
 
 def test_what_follows_an_append_happens_once() -> None:
@@ -63,7 +63,7 @@ def test_what_follows_an_append_happens_once() -> None:
 
 def test_nobody_waits_for_tombstones() -> None:
     outbox = Outbox()
-    outbox.append_unwaited(3, 9, [RecordData(b"k", None)])
+    outbox.append_without_acks(3, 9, [RecordData(b"k", None)])
     (append,) = outbox.take().appends
     assert append.required_acks == 0
     outbox.append_completed(77, append.append_id, ErrorCode.NONE, 1234)

@@ -17,7 +17,7 @@ from tests.harness.plugins.closing import Disk, at_end, closing
 
 
 def test_each_kind_is_named(tmp_path: Path) -> None:
-    before = leaks.held()
+    before = leaks.open_resources()
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait, name="one-more")
     thread.start()
@@ -26,7 +26,7 @@ def test_each_kind_is_named(tmp_path: Path) -> None:
         socket.create_server(("127.0.0.1", 0)) as server,
         subprocess.Popen(["tail", "-f", "/dev/null"]) as child,
     ):
-        said = leaks.left_since(before)
+        said = leaks.opened_since(before)
         child.kill()
         port = server.getsockname()[1]
     ended.set()
@@ -38,7 +38,7 @@ def test_each_kind_is_named(tmp_path: Path) -> None:
         f"child process {child.pid}: tail -f /dev/null ",
         "thread one-more",
     ]
-    assert leaks.left_since(before) == []
+    assert leaks.opened_since(before) == []
 
 
 def server_fd(said: list[str]) -> str:
@@ -49,15 +49,15 @@ def test_a_module_that_leaves_something_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leaks, "GRACE_S", 0.1)
-    before = leaks.held()
+    before = leaks.open_resources()
     fd = os.open(tmp_path / "f", os.O_CREAT)
     child = subprocess.Popen(["tail", "-f", "/dev/null"])
     with pytest.raises(pytest.fail.Exception, match=rf"not closed \(2\):\n  descriptor {fd}: /"):
-        leaks.expect_none_since(before)
+        leaks.expect_none_opened_since(before)
     os.close(fd)
     assert not outlives(child.pid, leaks.GRACE_S), "it was ended"
     child.wait()
-    leaks.expect_none_since(before)
+    leaks.expect_none_opened_since(before)
 
 
 def test_what_a_test_opens_is_closed_in_the_reverse_order(tmp_path: Path) -> None:
@@ -90,9 +90,9 @@ LOOKS = """
 from tests.harness.plugins import leaks
 
 def test_it(request):
-    before = leaks.held()
+    before = leaks.open_resources()
     fd = request.getfixturevalue("opened")
-    assert not leaks.left_since(before)
+    assert not leaks.opened_since(before)
 """
 
 
@@ -102,9 +102,9 @@ from tests.harness.plugins import leaks
 
 @pytest.fixture(autouse=True, scope="module")
 def nothing_left():
-    before = leaks.held()
+    before = leaks.open_resources()
     yield
-    leaks.expect_none_since(before)
+    leaks.expect_none_opened_since(before)
 
 def test_it():
     kept = open("/dev/null")

@@ -12,19 +12,19 @@ from tests.harness.processes.broker_process import free_port
 
 def test_connections_that_are_accepted_as_the_links_end_are_closed() -> None:
     with socket.create_server(("127.0.0.1", 0)) as target:
-        before = leaks.held()
+        before = leaks.open_resources()
         for _ in range(20):
             with contextlib.ExitStack() as clients, Network() as network:
                 link = network.link(free_port(), target.getsockname()[1])
                 for _ in range(5):
                     clients.enter_context(socket.create_connection(("127.0.0.1", link.port)))
-        assert leaks.left_since(before) == []
+        assert leaks.opened_since(before) == []
 
 
 def test_a_connection_that_is_broken_twice_is_closed() -> None:
     """A cut link ends: the second cancellation interrupts the end that the first one began."""
     with socket.create_server(("127.0.0.1", 0)) as target:
-        before = leaks.held()
+        before = leaks.open_resources()
         with contextlib.ExitStack() as ends, Network() as network:
             link = network.link(free_port(), target.getsockname()[1])
             client = ends.enter_context(socket.create_connection(("127.0.0.1", link.port)))
@@ -37,4 +37,4 @@ def test_a_connection_that_is_broken_twice_is_closed() -> None:
                 link.change(Trouble.CUT, ANYONE)
 
             network.loop.call_soon_threadsafe(break_twice)
-        assert leaks.left_since(before) == []
+        assert leaks.opened_since(before) == []

@@ -1,4 +1,4 @@
-"""A party of a chaos run that does not end makes the run fail, and does not hold it."""
+"""A client thread of a chaos run that does not end makes the run fail, and does not hold it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import threading
 import pytest
 
 from tests.harness.faults import chaos_workload
-from tests.harness.faults.chaos_workload import Party
+from tests.harness.faults.chaos_workload import ClientThread
 
 
-class Stuck(Party):
+class Stuck(ClientThread):
     """In a call that returns when `answer` is set."""
 
     def __init__(self) -> None:
@@ -24,10 +24,10 @@ class Stuck(Party):
 
 def test_a_party_in_a_call_that_does_not_return(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chaos_workload, "STOP_LIMIT_S", 0.01)
-    party = Stuck()
+    thread = Stuck()
     with pytest.raises(AssertionError, match=r"not within 0\.01 s: the end of thread stuck"):
-        party.stop()
-    party.answer.set()
+        thread.stop()
+    thread.answer.set()
     monkeypatch.undo()
-    party.stop()
-    assert not party.is_alive()
+    thread.stop()
+    assert not thread.is_alive()

@@ -27,12 +27,12 @@ class Shop(World):
     @step("{name} brings {thing}")
     def brings(self, name: str, thing: str, count: str = "1") -> None:
         self.stock[thing] = self.stock.get(thing, 0) + int(count)
-        self.say(f"{name} is paid")
-        self.say(f"{self.stock[thing]} {thing}")
+        self.report(f"{name} is paid")
+        self.report(f"{self.stock[thing]} {thing}")
 
     @step("the stock of {things...}", "there is {things...}")
     def the_stock(self, things: str) -> None:
-        self.say(" ".join(str(self.stock[thing]) for thing in things.split(" and ")))
+        self.report(" ".join(str(self.stock[thing]) for thing in things.split(" and ")))
 
     @step("the shop closes")
     def closes(self) -> None:

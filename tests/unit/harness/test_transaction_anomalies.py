@@ -8,14 +8,14 @@ from math import inf
 from tests.harness.faults.anomalies import Mode, Outcome, Poll, Send, run_of
 from tests.harness.faults.transaction_anomalies import (
     ANOMALIES,
-    Copied,
-    Fate,
+    CopiedTopic,
     Instance,
     Key,
-    Polled,
-    Sent,
+    PolledRecords,
+    SentRecord,
     Transaction,
     TransactionHistory,
+    TransactionOutcome,
     cycles,
 )
 
@@ -26,20 +26,20 @@ Records = Sequence[tuple[int, int]]
 
 def transaction(
     *sent: tuple[int, int],
-    fate: Fate = Fate.COMMITTED,
+    outcome: TransactionOutcome = TransactionOutcome.COMMITTED,
     polls: Sequence[Records] = (),
-    by: Instance = BY,
+    instance: Instance = BY,
     began: float = 2.0,
     key: Key = LOG,
 ) -> Transaction:
     """`sent` are offsets and values; commit was called one after it began."""
     return Transaction(
-        by,
+        instance,
         began,
-        [Sent(key, value, offset) for offset, value in sent],
-        [Polled(LOG, [o for o, _ in records], [v for _, v in records]) for records in polls],
-        inf if fate is Fate.ABORTED else began + 1,
-        fate,
+        [SentRecord(key, value, offset) for offset, value in sent],
+        [PolledRecords(LOG, [o for o, _ in records], [v for _, v in records]) for records in polls],
+        inf if outcome is TransactionOutcome.ABORTED else began + 1,
+        outcome,
     )
 
 
@@ -58,9 +58,9 @@ def found(given: TransactionHistory) -> list[str]:
 def test_a_clean_history_has_none() -> None:
     given = history(
         transaction((0, 1), (1, 2)),
-        transaction((3, 3), fate=Fate.ABORTED),
-        transaction((5, 4), (6, 5), fate=Fate.UNKNOWN),
-        transaction((8, 6), fate=Fate.UNKNOWN),
+        transaction((3, 3), outcome=TransactionOutcome.ABORTED),
+        transaction((5, 4), (6, 5), outcome=TransactionOutcome.UNKNOWN),
+        transaction((8, 6), outcome=TransactionOutcome.UNKNOWN),
         transaction((10, 7), polls=[[(0, 1)], [(1, 2), (5, 4)], [(6, 5)]]),
         read=[(0, 1), (1, 2), (5, 4), (6, 5), (10, 7)],
     )
@@ -69,7 +69,9 @@ def test_a_clean_history_has_none() -> None:
 
 
 def test_aborted_read() -> None:
-    assert found(history(transaction((0, 1), fate=Fate.ABORTED), read=[(0, 1)])) == ["G1a"]
+    assert found(
+        history(transaction((0, 1), outcome=TransactionOutcome.ABORTED), read=[(0, 1)])
+    ) == ["G1a"]
 
 
 def test_read_before_commit_was_called() -> None:
@@ -81,7 +83,7 @@ def test_read_by_its_own_transaction() -> None:
 
 
 def test_part_of_a_transaction() -> None:
-    given = history(transaction((0, 1), (1, 2), fate=Fate.UNKNOWN), read=[(0, 1)])
+    given = history(transaction((0, 1), (1, 2), outcome=TransactionOutcome.UNKNOWN), read=[(0, 1)])
     assert found(given) == ["G1b"]
 
 
@@ -150,7 +152,7 @@ def test_sends_out_of_order_inside_a_transaction() -> None:
 def test_zombie_commits() -> None:
     later = Instance("id", "later", 2.0, 3.0)
     fenced = transaction((0, 1), began=4.0)
-    others = [transaction(by=later), transaction(by=Instance("other", "o", 2.0, 3.0))]
+    others = [transaction(instance=later), transaction(instance=Instance("other", "o", 2.0, 3.0))]
     assert found(history(fenced, *others, read=[(0, 1)])) == ["zombie-commit"]
 
 
@@ -158,8 +160,8 @@ def test_zombies_that_commit_what_they_began_before() -> None:
     """A later instance may have been initialized after the commit; an empty one is not sent."""
     later = Instance("id", "later", 2.0, 3.0)
     begun_before = transaction((0, 1), began=2.5)
-    before_the_earlier = transaction(by=Instance("id", "older", 0.5, 1.5))
-    others = [transaction(by=later), before_the_earlier, transaction(began=4.0)]
+    before_the_earlier = transaction(instance=Instance("id", "older", 0.5, 1.5))
+    others = [transaction(instance=later), before_the_earlier, transaction(began=4.0)]
     assert found(history(begun_before, *others, read=[(0, 1)])) == []
 
 
@@ -172,7 +174,7 @@ def copying(*copies: tuple[int, int], committed: int) -> TransactionHistory:
     reads = run_of(list(copies))
     given.topics["copy"].polls.append(Poll("reader", Mode.ASSIGN, 0, *reads, 9.0))
     origin = {value: value // 10 for _, value in copies}
-    given.copied.append(Copied("log", "copy", {0: committed}, origin))
+    given.copied.append(CopiedTopic("log", "copy", {0: committed}, origin))
     return given
 
 

@@ -163,7 +163,7 @@ def test_a_look_up_does_not_walk_the_entries() -> None:
         rules.update(ResourcePattern(TOPIC, f"{index:05}", PREFIXED), [entry()])
         rules.update(ResourcePattern(TOPIC, f"literal-{index}", LITERAL), [entry()])
     rules.update(ResourcePattern(TOPIC, "ab", PREFIXED), [entry()])
-    assert len(list(rules._about(TOPIC, "abcdef"))) == 1
+    assert len(list(rules._entries_for(TOPIC, "abcdef"))) == 1
     assert sorted(rules._prefix_lengths[TOPIC].items()) == [(2, 1), (5, 10_000)]
 
 

@@ -11,7 +11,7 @@ from kafkapy.metadata.client_metrics import (
     InvalidRequest,
     client_metrics_entries,
     parse_subscription,
-    requested_of,
+    requested_metrics,
 )
 
 CLIENT = ClientInformation("id", "billing", "apache-kafka-java", "4.3.1", "10.0.0.1", "5000")
@@ -64,11 +64,11 @@ def test_a_client_gets_the_union_and_the_shortest_interval() -> None:
         parse_subscription({"metrics": "c", "interval.ms": "1000"}),
         parse_subscription({"metrics": "*", "match": "client_id=other", "interval.ms": "100"}),
     ]
-    assert requested_of(CLIENT, subscriptions) == (("a", "b", "c"), 1000)
+    assert requested_metrics(CLIENT, subscriptions) == (("a", "b", "c"), 1000)
     everything = [*subscriptions, parse_subscription({"metrics": "*", "interval.ms": "3600000"})]
-    assert requested_of(CLIENT, everything) == (("*",), 1000)
-    assert requested_of(CLIENT, []) == ((), 300_000)
-    assert requested_of(CLIENT, everything[3:]) == (("*",), 300_000)
+    assert requested_metrics(CLIENT, everything) == (("*",), 1000)
+    assert requested_metrics(CLIENT, []) == ((), 300_000)
+    assert requested_metrics(CLIENT, everything[3:]) == (("*",), 300_000)
 
 
 def test_only_what_is_set_has_a_synonym() -> None:

@@ -76,9 +76,9 @@ def test_the_series_of_a_client_end_with_it() -> None:
     series = ClientSeries()
     series.push(A, [point("x", 1)])
     series.push(B, [point("x", 2, who="b")])
-    series.keep({B})
+    series.retain_clients({B})
     assert samples(series) == {"xb": 2}
-    series.keep(())
+    series.retain_clients(())
     assert (samples(series), series.size_bytes, list(series.clients)) == ({}, 0, [])
 
 
@@ -94,7 +94,7 @@ def test_what_does_not_fit_is_dropped(
     series.push(B, [point("g1", 1, who="b")])
     assert len(samples(series)) == left
     assert series.dropped == 3 + (3 - left)
-    series.keep({B})
+    series.retain_clients({B})
     series.push(B, [point("g2", 1, who="b")])
     assert "g2b" in samples(series), "room is free again"
 
@@ -115,7 +115,7 @@ def test_a_series_that_grows_takes_room_as_a_new_one(monkeypatch: pytest.MonkeyP
     assert samples(series)["h_counta"] == 3, "what was there stays"
     series.push(A, [point("h", small, "histogram")])
     assert series.size_bytes == without
-    series.keep(())
+    series.retain_clients(())
     assert series.size_bytes == 0
 
 

@@ -10,8 +10,8 @@ from kafkapy.metadata.dynamic_broker_configs import (
     PER_BROKER,
     base_name,
     check_values_of_listeners,
-    fixed_of_listeners,
-    of_listeners_at_start,
+    listener_configs_at_start,
+    restart_only_keys,
     validate_dynamic_configs,
 )
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
@@ -123,7 +123,7 @@ def test_a_listener_that_is_served_changes_its_stores_and_limits() -> None:
     before = {f"{prefix}ssl.client.auth": "none", f"{prefix}ssl.keystore.location": "a"}
     allowed = {f"{prefix}ssl.keystore.location": "b", f"{prefix}max.connections": "5"}
     others = {"listener.name.outside.ssl.client.auth": "required", "log.retention.ms": "1"}
-    assert fixed_of_listeners(["INSIDE"], before, {**before, **allowed, **others}) == {}
+    assert restart_only_keys(["INSIDE"], before, {**before, **allowed, **others}) == {}
 
 
 @pytest.mark.parametrize(
@@ -143,9 +143,9 @@ def test_it_keeps_the_rest_until_a_restart(key: str, after: dict[str, str]) -> N
     prefix = "listener.name.inside."
     before = {f"{prefix}ssl.client.auth": "none"}
     wanted = {prefix + name: text for name, text in after.items()}
-    assert fixed_of_listeners(["INSIDE"], before, wanted) == {"INSIDE": [prefix + key]}
+    assert restart_only_keys(["INSIDE"], before, wanted) == {"INSIDE": [prefix + key]}
     with pytest.raises(ConfigError, match="for existing listener INSIDE, restart broker or"):
-        fixed_of_listeners(["INSIDE"], before, {**wanted, "max.connections": "9"})
+        restart_only_keys(["INSIDE"], before, {**wanted, "max.connections": "9"})
 
 
 def test_values_of_a_listener_that_is_served_are_read() -> None:
@@ -166,5 +166,5 @@ def test_at_a_start_listeners_and_logins_count_and_stores_where_they_are_missing
     listed = {"listeners": "A://:9093", "advertised.listeners": "A://h:9093"}
     listed |= {"ssl.client.auth": "required", "sasl.mechanism.inter.broker.protocol": "PLAIN"}
     configs = {**logins, **stores, **listed, "log.retention.ms": "1"}
-    assert of_listeners_at_start(configs, stores=False) == {**logins, **listed}
-    assert of_listeners_at_start(configs, stores=True) == {**logins, **stores, **listed}
+    assert listener_configs_at_start(configs, stores=False) == {**logins, **listed}
+    assert listener_configs_at_start(configs, stores=True) == {**logins, **stores, **listed}

@@ -50,15 +50,15 @@ def test_the_old_secrets_passwords_get_the_present_one() -> None:
     stored = passwords(secret="s").encoded({NAME: "one", "log.retention.ms": "1"})
     mixed = {**stored, **passwords(secret="t").encoded({OTHER: "two"})}
     changing = passwords(secret="t", old="s")
-    anew = changing.encoded_anew(mixed)
+    anew = changing.reencoded(mixed)
     assert anew is not None
     assert anew[OTHER] == mixed[OTHER]
     expected = {NAME: "one", OTHER: "two", "log.retention.ms": "1"}
     assert passwords(secret="t").plain(anew) == expected
-    assert changing.encoded_anew(anew) is None
-    assert passwords(secret="t").encoded_anew(mixed) is None
+    assert changing.reencoded(anew) is None
+    assert passwords(secret="t").reencoded(mixed) is None
     with pytest.raises(ConfigError, match="secret not configured"):
-        passwords(old="s").encoded_anew(stored)
+        passwords(old="s").reencoded(stored)
 
 
 def test_the_log_has_none() -> None:

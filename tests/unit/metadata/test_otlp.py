@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafkapy.common.uuid import Uuid
 from kafkapy.metadata import otlp
 from kafkapy.metadata.client_series import ClientSeries
-from kafkapy.metadata.otlp import Histogram, Point, Pushed, metric_name, read_points
+from kafkapy.metadata.otlp import Histogram, Point, PushedPoints, metric_name, read_points
 
 CLIENT = {"client_id": 'a"b\\c\n'}
 CLIENT_TEXT = 'client_id="a\\"b\\\\c\\n"'
@@ -89,7 +89,7 @@ def test_sums_gauges_and_histograms() -> None:
         CLIENT,
     )
     group = f'{CLIENT_TEXT},group_id="readers"'
-    assert pushed == Pushed(
+    assert pushed == PushedPoints(
         [
             Point("c_total", "counter", group, 7.0, True),
             Point("cumulative_total", "counter", group, 8.0, False),
@@ -156,7 +156,7 @@ def test_what_is_dropped() -> None:
         ),
         {},
     )
-    assert pushed == Pushed([], 6)
+    assert pushed == PushedPoints([], 6)
 
 
 def test_points_and_labels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

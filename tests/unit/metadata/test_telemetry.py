@@ -54,7 +54,7 @@ def refusal(work: object) -> ErrorCode:
 
 def test_a_new_client_gets_an_id_and_its_subscriptions(world: World) -> None:
     assert not world.id.is_zero
-    assert world.instance.requested == (("a",), INTERVAL_MS)
+    assert world.instance.requested_metrics == (("a",), INTERVAL_MS)
     assert world.instance.client.client_instance_id == str(world.id)
 
 
@@ -65,7 +65,7 @@ def test_long_names_of_a_client_select_and_are_kept_in_short(world: World) -> No
     world.telemetry.subscribe("longer", {"metrics": "c", "match": "client_software_name=a*b"})
     client = CLIENT._replace(client_id=f"{long}z", client_software_name=f"{long}b")
     _, instance = world.telemetry.get(0, ZERO_UUID, client)
-    assert instance.requested.metrics == ("a", "b", "c")
+    assert instance.requested_metrics.metrics == ("a", "b", "c")
     assert max(map(len, instance.client)) == LABEL_CHARS_MAX
 
 
@@ -90,7 +90,7 @@ def test_changed_subscriptions_are_told_by_their_id(world: World) -> None:
     assert refusal(lambda: world.push(20, old)) is ErrorCode.UNKNOWN_SUBSCRIPTION_ID
     assert world.telemetry.unknown_subscriptions == 1
     new = world.get(30)
-    assert new.requested == (("a", "b"), INTERVAL_MS)
+    assert new.requested_metrics == (("a", "b"), INTERVAL_MS)
     assert new.subscription_id != old
     world.push(40, new.subscription_id)
     world.telemetry.subscribe("n", {})

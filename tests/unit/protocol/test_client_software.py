@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.protocol.client_software import names_software
+from kafkapy.protocol.client_software import has_valid_software_name
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 
 
@@ -25,5 +25,5 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 )
 def test_names_and_versions(name: str, version: str, is_valid: bool) -> None:
     request = ApiVersionsRequest(client_software_name=name, client_software_version=version)
-    assert names_software(request, 3) is is_valid
-    assert names_software(request, 2)
+    assert has_valid_software_name(request, 3) is is_valid
+    assert has_valid_software_name(request, 2)

@@ -13,7 +13,7 @@ from kafkapy.common.errors import ProtocolViolation
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.compile import decode
-from kafkapy.protocol.fetch_shape import FIRST_VERSION, AnsweredRow, AskedRow, FetchShape
+from kafkapy.protocol.fetch_shape import FIRST_VERSION, FetchShape, RequestRow, ResponseRow
 from kafkapy.protocol.headers import (
     RequestHeader,
     decode_request_header,
@@ -39,11 +39,20 @@ INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 TOPIC_IDS = st.binary(min_size=16, max_size=16).map(Uuid)
 CLIENT_IDS = st.none() | st.text(max_size=20)
-ASKED = st.builds(
-    AskedRow, INT32, st.integers(1, 2**31 - 1), TOPIC_IDS, INT32, INT32, INT64, INT32, INT64, INT32
+REQUEST_ROWS = st.builds(
+    RequestRow,
+    INT32,
+    st.integers(1, 2**31 - 1),
+    TOPIC_IDS,
+    INT32,
+    INT32,
+    INT64,
+    INT32,
+    INT64,
+    INT32,
 )
 RECORDS = st.binary(max_size=20) | st.sampled_from([bytes(n) for n in (126, 127, 16382, 16383)])
-ROW = AskedRow(5, 7, Uuid(bytes(range(16))), 3, 4, 99, 4, 0, 1 << 20)
+ROW = RequestRow(5, 7, Uuid(bytes(range(16))), 3, 4, 99, 4, 0, 1 << 20)
 
 
 M = TypeVar("M", bound=Message)
@@ -57,7 +66,7 @@ def changed(message: M, **fields: Any) -> M:
     return other
 
 
-def request(row: AskedRow = ROW, session_id: int = 33, max_wait_ms: int = 500) -> FetchRequest:
+def request(row: RequestRow = ROW, session_id: int = 33, max_wait_ms: int = 500) -> FetchRequest:
     named = FetchPartition(
         partition=row.partition,
         current_leader_epoch=row.current_leader_epoch,
@@ -99,10 +108,10 @@ def shape_of(version: int, client_id: str | None = "me", session_id: int = 33) -
     version=st.sampled_from(VERSIONS),
     client_id=CLIENT_IDS,
     session_id=st.integers(1, 2**31 - 1),
-    row=ASKED,
+    row=REQUEST_ROWS,
 )
 def test_a_request_of_the_shape(
-    version: int, client_id: str | None, session_id: int, row: AskedRow
+    version: int, client_id: str | None, session_id: int, row: RequestRow
 ) -> None:
     shape = shape_of(version, client_id, session_id)
     frame = frame_of(request(row, session_id), version, row.correlation_id, client_id)
@@ -175,7 +184,7 @@ def test_other_requests_have_no_shape(message: FetchRequest, version: int) -> No
     assert FetchShape.of(frame_of(message, version), header, message) is None
 
 
-def answer(row: AnsweredRow, session_id: int = 33) -> FetchResponse:
+def answer(row: ResponseRow, session_id: int = 33) -> FetchResponse:
     data = PartitionData(
         partition_index=row.partition,
         high_watermark=row.high_watermark,
@@ -195,22 +204,22 @@ def answer_frame(message: FetchResponse, version: int, correlation_id: int) -> b
 @given(
     version=st.sampled_from(VERSIONS),
     row=st.builds(
-        AnsweredRow, INT32, TOPIC_IDS, INT32, INT64, INT64, INT64, RECORDS.map(memoryview)
+        ResponseRow, INT32, TOPIC_IDS, INT32, INT64, INT64, INT64, RECORDS.map(memoryview)
     ),
 )
-def test_an_answer_of_the_shape(version: int, row: AnsweredRow) -> None:
+def test_an_answer_of_the_shape(version: int, row: ResponseRow) -> None:
     shape = shape_of(version)
     frame = answer_frame(answer(row), version, row.correlation_id)
-    assert b"".join(shape.answer(*row[:-1], bytes(row.records))) == frame
-    assert shape.match_answer(memoryview(frame)[4:]) == row
+    assert b"".join(shape.response(*row[:-1], bytes(row.records))) == frame
+    assert shape.match_response(memoryview(frame)[4:]) == row
 
 
 def test_many_records_are_not_copied() -> None:
     records = bytes(10_000)
-    assert any(part is records for part in shape_of(17).answer(*PLAIN[:-1], records))
+    assert any(part is records for part in shape_of(17).response(*PLAIN[:-1], records))
 
 
-PLAIN = AnsweredRow(5, Uuid(bytes(range(16))), 3, 99, 98, 1, memoryview(b"some records"))
+PLAIN = ResponseRow(5, Uuid(bytes(range(16))), 3, 99, 98, 1, memoryview(b"some records"))
 
 
 @given(version=st.sampled_from(VERSIONS), at=st.integers(0), to=st.integers(0, 255))
@@ -219,7 +228,7 @@ def test_an_answer_with_another_byte_is_read_as_the_codec_reads_it(
 ) -> None:
     frame = bytearray(answer_frame(answer(PLAIN), version, 5)[4:])
     frame[at % len(frame)] = to
-    matched = shape_of(version).match_answer(memoryview(frame))
+    matched = shape_of(version).match_response(memoryview(frame))
     if matched is not None:
         correlation_id, message = decode_response(FetchResponse, version, memoryview(frame))
         assert (correlation_id, message) == (matched.correlation_id, answer(matched))
@@ -230,7 +239,7 @@ def test_an_answer_cut_anywhere_is_not_of_the_shape(version: int) -> None:
     shape = shape_of(version)
     frame = memoryview(answer_frame(answer(PLAIN), version, 5))[4:]
     for size in range(len(frame)):
-        assert shape.match_answer(frame[:size]) is None
+        assert shape.match_response(frame[:size]) is None
 
 
 def with_row(**fields: Any) -> FetchResponse:
@@ -256,7 +265,7 @@ def with_row(**fields: Any) -> FetchResponse:
     ],
 )
 def test_other_answers_are_not_of_the_shape(message: FetchResponse) -> None:
-    assert shape_of(17).match_answer(memoryview(answer_frame(message, 17, 5))[4:]) is None
+    assert shape_of(17).match_response(memoryview(answer_frame(message, 17, 5))[4:]) is None
 
 
 def test_a_length_that_no_number_has_is_not_of_the_shape() -> None:
@@ -265,4 +274,4 @@ def test_a_length_that_no_number_has_is_not_of_the_shape() -> None:
     frame[at : at + 6] = b"\xff" * 6
     with pytest.raises(ProtocolViolation):
         decode_response(FetchResponse, 17, memoryview(frame))
-    assert shape_of(17).match_answer(memoryview(frame)) is None
+    assert shape_of(17).match_response(memoryview(frame)) is None

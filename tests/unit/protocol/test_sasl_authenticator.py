@@ -33,7 +33,9 @@ from kafkapy.security.sasl.scram import ScramCredential, ScramMechanism
 from kafkapy.security.sasl.server import PlainServer, ScramServer, TokenCredential
 
 SHA_256 = ScramMechanism.SCRAM_SHA_256
-CREDENTIAL = ScramCredential.of(SHA_256, b"salt", SHA_256.salted("secret", b"salt", 4096), 4096)
+CREDENTIAL = ScramCredential.of(
+    SHA_256, b"salt", SHA_256.salted_password("secret", b"salt", 4096), 4096
+)
 GENERIC = (
     "Authentication failed during authentication due to invalid credentials with SASL mechanism"
 )

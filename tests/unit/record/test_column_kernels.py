@@ -10,14 +10,14 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import Buffer
 from kafkapy.record.builder import append_record
 from kafkapy.record.codec import Codec
-from kafkapy.record.columns import Wanted, decode_columns
+from kafkapy.record.columns import ColumnSelection, decode_columns
 from kafkapy.record.compression import compress
 from kafkapy.record.varint import append_varint
 from tests.harness.storage.batches import raw_batch
 
 
 def decoded_offsets(log: Buffer) -> list[int]:
-    groups = decode_columns(log, 0, 2**62, wanted=Wanted(headers=True))
+    groups = decode_columns(log, 0, 2**62, selection=ColumnSelection(headers=True))
     return [offset for columns in groups for offset in columns.offsets.tolist()]
 
 

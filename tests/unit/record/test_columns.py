@@ -13,7 +13,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import Buffer, read_header
 from kafkapy.record.builder import RecordData, build_batch, rebuild_batch
 from kafkapy.record.codec import Codec
-from kafkapy.record.columns import BinaryColumn, Columns, Wanted, decode_columns
+from kafkapy.record.columns import BinaryColumn, Columns, ColumnSelection, decode_columns
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import iter_records
 from tests.harness.storage.batches import NOW_MS, ROWS, any_row, patched, rows
@@ -53,7 +53,7 @@ def as_rows(columns: Columns) -> list[Row]:
 
 
 def decoded(buffer: Buffer, start: int = 0, end: int = EVERYTHING, **options: Any) -> list[Row]:
-    groups = decode_columns(buffer, start, end, wanted=Wanted(headers=True), **options)
+    groups = decode_columns(buffer, start, end, selection=ColumnSelection(headers=True), **options)
     return [row for columns in groups for row in as_rows(columns)]
 
 

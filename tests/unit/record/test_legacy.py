@@ -12,7 +12,12 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import TimestampType, iter_headers, read_header
 from kafkapy.record.codec import Codec
 from kafkapy.record.compression import compress, decompress
-from kafkapy.record.legacy import Message, mend_lz4_header, read_messages, validate_message_crc
+from kafkapy.record.legacy import (
+    Message,
+    read_messages,
+    validate_message_crc,
+    with_standard_lz4_checksum,
+)
 from kafkapy.record.records import iter_records
 from tests.harness.storage.legacy_messages import message, message_set, old_lz4, wrapper
 
@@ -63,7 +68,7 @@ def test_lz4_in_v0_may_have_the_wrong_header_checksum() -> None:
     assert broken != frame
     with pytest.raises(ApiError):
         decompress(Codec.LZ4, broken)
-    assert mend_lz4_header(broken) == mend_lz4_header(frame) == frame
+    assert with_standard_lz4_checksum(broken) == with_standard_lz4_checksum(frame) == frame
     for value in (broken, frame):
         data = message(0, 1, None, value, attributes=Codec.LZ4)
         assert len(list(iter_records(data))) == 2
@@ -78,20 +83,20 @@ def test_the_mended_checksum_is_the_one_of_the_lz4_library(flags: int) -> None:
     )
     compressor.compress(b"some content")
     frame = bytes(compressor.finish())
-    assert mend_lz4_header(frame) == frame
-    assert mend_lz4_header(frame[:6] + b"\xff" + frame[7:]) == frame
+    assert with_standard_lz4_checksum(frame) == frame
+    assert with_standard_lz4_checksum(frame[:6] + b"\xff" + frame[7:]) == frame
 
 
 def test_a_header_with_content_size_is_mended_behind_it() -> None:
     frame = bytes(cramjam.lz4.compress(b"x" * 100))  # cramjam's own frame has no content size
     sized = frame[:4] + bytes([frame[4] | 8]) + frame[5:6] + struct.pack("<q", 100) + b"?"
-    mended = mend_lz4_header(sized + frame[7:])
+    mended = with_standard_lz4_checksum(sized + frame[7:])
     assert bytes(cramjam.lz4.decompress(mended)) == b"x" * 100
 
 
 @pytest.mark.parametrize("frame", [b"", b"\x04\x22\x4d\x18\x60", b"not lz4 at all"])
 def test_what_is_no_lz4_frame_is_left_alone(frame: bytes) -> None:
-    assert mend_lz4_header(frame) == frame
+    assert with_standard_lz4_checksum(frame) == frame
 
 
 def test_messages_and_batches_may_follow_each_other() -> None:

@@ -11,26 +11,26 @@ import pytest
 
 from kafkapy.common.errors import ApiError
 from kafkapy.record import batch_rules, long_preparation
-from kafkapy.record.batch_rules import BatchRules, PreparedBatch, Room, TakesLong
+from kafkapy.record.batch_rules import BatchRules, ByteBudget, NeedsThread, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
-from kafkapy.record.long_preparation import prepare_at_length
-from kafkapy.record.validation import BRIEF_BYTES, PRODUCE_VERSION_LATEST, prepare_client_batch
+from kafkapy.record.long_preparation import prepare_fully
+from kafkapy.record.validation import FAST_BYTES_MAX, PRODUCE_VERSION_LATEST, prepare_client_batch
 from tests.harness.storage.legacy_messages import message, message_set, wrapper
 
 NOW_MS = 1_767_225_600_000
 PLAIN = BatchRules()
 COMPACTED = BatchRules(compacted=True)
 GZIP = BatchRules(codec=Codec.GZIP, level=-1)
-LONG = TakesLong(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+LONG = NeedsThread(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
 
 def batch(codec: Codec = Codec.NONE, size: int = 10, key: bytes | None = b"k") -> bytes:
     return build_batch([RecordData(key, b"v" * size, NOW_MS)], codec=codec)
 
 
-def briefly(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_LATEST) -> Any:
-    return prepare_client_batch(memoryview(records), rules, NOW_MS, version, briefly=True)
+def fast_only(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_LATEST) -> Any:
+    return prepare_client_batch(memoryview(records), rules, NOW_MS, version, fast_only=True)
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ def briefly(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_LA
     [
         (batch(Codec.GZIP), COMPACTED, 11),
         (batch(Codec.ZSTD), GZIP, 11),
-        (batch(size=BRIEF_BYTES), COMPACTED, 11),
-        (batch(size=BRIEF_BYTES), GZIP, 11),
+        (batch(size=FAST_BYTES_MAX), COMPACTED, 11),
+        (batch(size=FAST_BYTES_MAX), GZIP, 11),
         (wrapper(1, Codec.GZIP, message_set(1, [0])), PLAIN, 2),
-        (message(0, 0, b"k", b"v" * BRIEF_BYTES), PLAIN, 1),
+        (message(0, 0, b"k", b"v" * FAST_BYTES_MAX), PLAIN, 1),
     ],
     ids=["walk compressed", "recompress", "walk", "compress", "wrapper", "message set"],
 )
 def test_the_loop_is_not_kept_by(records: bytes, rules: BatchRules, version: int) -> None:
-    with pytest.raises(TakesLong) as long:
-        briefly(records, rules, version)
-    ahead = prepare_at_length(records, long.value, Room(0))
+    with pytest.raises(NeedsThread) as long:
+        fast_only(records, rules, version)
+    ahead = prepare_fully(records, long.value, ByteBudget(0))
     expected = prepare_client_batch(memoryview(records), rules, NOW_MS, version)
     assert ahead.take(rules, NOW_MS + 5, version) == expected
 
@@ -65,24 +65,24 @@ def test_the_loop_is_not_kept_by(records: bytes, rules: BatchRules, version: int
     ids=["as it is", "the topic's codec", "a small walk", "a small batch", "a small set"],
 )
 def test_what_is_brief_is_done_at_once(records: bytes, rules: BatchRules, version: int) -> None:
-    assert isinstance(briefly(records, rules, version), PreparedBatch)
+    assert isinstance(fast_only(records, rules, version), PreparedBatch)
 
 
 def test_a_refusal_is_given_to_who_appends() -> None:
     records = batch(Codec.GZIP, key=None)
-    with pytest.raises(TakesLong) as long:
-        briefly(records, COMPACTED)
-    ahead = prepare_at_length(records, long.value, Room(0))
+    with pytest.raises(NeedsThread) as long:
+        fast_only(records, COMPACTED)
+    ahead = prepare_fully(records, long.value, ByteBudget(0))
     with pytest.raises(ApiError, match="without key"):
         ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
 
 def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
     records = batch(Codec.ZSTD)
-    with pytest.raises(TakesLong) as long:
-        briefly(records, GZIP)
-    ahead = prepare_at_length(records, long.value, Room(0))
-    with pytest.raises(TakesLong) as again:
+    with pytest.raises(NeedsThread) as long:
+        fast_only(records, GZIP)
+    ahead = prepare_fully(records, long.value, ByteBudget(0))
+    with pytest.raises(NeedsThread) as again:
         ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
     assert again.value.rules == COMPACTED
 
@@ -90,7 +90,7 @@ def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
 def test_a_refusal_holds_nothing_of_the_work() -> None:
     """The frames of a traceback would hold tens of megabytes until the garbage collector ran."""
     bomb = batch(Codec.GZIP, 1 << 20, key=None)
-    ahead = prepare_at_length(bomb, LONG, Room(0))
+    ahead = prepare_fully(bomb, LONG, ByteBudget(0))
     with pytest.raises(ApiError, match="without key") as refusal:
         ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
     frames = list(traceback.walk_tb(refusal.value.__traceback__))
@@ -103,7 +103,7 @@ def test_a_refusal_holds_nothing_of_the_work() -> None:
 
 def test_a_refused_append_leaves_no_garbage() -> None:
     def append(records: bytes) -> None:
-        ahead = prepare_at_length(records, LONG, Room(0))
+        ahead = prepare_fully(records, LONG, ByteBudget(0))
         with contextlib.suppress(ApiError):
             ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
@@ -123,27 +123,27 @@ def test_a_refused_append_leaves_no_garbage() -> None:
     [
         (batch(Codec.GZIP, 100_000), LONG),
         (build_batch([RecordData(b"k", None, NOW_MS)] * 1500), LONG),
-        (batch(Codec.GZIP, 100_000), TakesLong(BatchRules(codec=Codec.LZ4), NOW_MS, 11)),
-        (wrapper(1, Codec.GZIP, message_set(1, [0] * 800)), TakesLong(PLAIN, NOW_MS, 2)),
-        (wrapper(1, Codec.GZIP, message(1, 0, None, bytes(60_000))), TakesLong(PLAIN, NOW_MS, 2)),
+        (batch(Codec.GZIP, 100_000), NeedsThread(BatchRules(codec=Codec.LZ4), NOW_MS, 11)),
+        (wrapper(1, Codec.GZIP, message_set(1, [0] * 800)), NeedsThread(PLAIN, NOW_MS, 2)),
+        (wrapper(1, Codec.GZIP, message(1, 0, None, bytes(60_000))), NeedsThread(PLAIN, NOW_MS, 2)),
     ],
     ids=["decompressed", "records", "recompressed", "messages", "a large message"],
 )
 def test_what_is_done_for_a_batch_uses_the_room_of_its_request(
-    records: bytes, long: TakesLong, monkeypatch: pytest.MonkeyPatch
+    records: bytes, long: NeedsThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_rules, "ROOM_BYTES_MIN", 50_000)
-    room = Room(0)
-    assert prepare_at_length(records, long, room).take(long.rules, NOW_MS, 11).header
+    monkeypatch.setattr(batch_rules, "BUDGET_BYTES_MIN", 50_000)
+    budget = ByteBudget(0)
+    assert prepare_fully(records, long, budget).take(long.rules, NOW_MS, 11).header
     with pytest.raises(ApiError, match="unfold to too many bytes"):
-        prepare_at_length(records, long, room).take(long.rules, NOW_MS, 11)
+        prepare_fully(records, long, budget).take(long.rules, NOW_MS, 11)
 
 
 def test_a_refused_batch_uses_room_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_rules, "ROOM_BYTES_MIN", 50_000)
-    room = Room(0)
+    monkeypatch.setattr(batch_rules, "BUDGET_BYTES_MIN", 50_000)
+    budget = ByteBudget(0)
     for reason in ("without key", "unfold to too many bytes"):
-        ahead = prepare_at_length(batch(Codec.GZIP, 100_000, key=None), LONG, room)
+        ahead = prepare_fully(batch(Codec.GZIP, 100_000, key=None), LONG, budget)
         with pytest.raises(ApiError, match=reason):
             ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
 
@@ -152,6 +152,8 @@ def test_others_get_their_turn_between_wrappers() -> None:
     """16,000 small ones are 16,000 brief releases of the interpreter lock, too brief to use."""
     pauses: list[int] = []
     sets = wrapper(1, Codec.LZ4, message(1, 0, b"k", None)) * 50
-    ahead = prepare_at_length(sets, TakesLong(PLAIN, NOW_MS, 2), Room(0, lambda: pauses.append(1)))
+    ahead = prepare_fully(
+        sets, NeedsThread(PLAIN, NOW_MS, 2), ByteBudget(0, lambda: pauses.append(1))
+    )
     assert ahead.take(PLAIN, NOW_MS, 2).header.record_count == 50
     assert len(pauses) == 50

@@ -14,7 +14,7 @@ from kafkapy.record.batch_header import HEADER_SIZE, BatchHeader, read_header
 from kafkapy.record.batch_rules import BatchRules, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
-from kafkapy.record.columns import Wanted, decode_columns
+from kafkapy.record.columns import ColumnSelection, decode_columns
 from kafkapy.record.compression import compress
 from kafkapy.record.record_check import check_records
 from kafkapy.record.records import batch_records, records_payload
@@ -25,7 +25,7 @@ from tests.harness.storage.batches import NOW_MS, any_row, patched, raw_batch, r
 
 COMPACTED = BatchRules(compacted=True)
 KEYED = st.builds(lambda row, key: row._replace(key=key), any_row, st.binary(max_size=300))
-ALL = Wanted(headers=True)
+ALL = ColumnSelection(headers=True)
 REFUSED = {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_TIMESTAMP}
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ def assert_every_reader_reads(batch: bytes, header: BatchHeader) -> None:
     assert index.tombstones == [i for i, record in enumerate(read) if record.value is None]
     key_offsets, keys = index_keys(batch, header)
     assert (list(key_offsets), keys) == (offsets, index.keys)
-    columns = list(decode_columns(batch, 0, count, wanted=ALL))
+    columns = list(decode_columns(batch, 0, count, selection=ALL))
     assert [offset for found in columns for offset in found.offsets] == offsets
     lines = record_lines(records_payload(batch, header), header, metadata=True, contents=True)
     assert lines is not None

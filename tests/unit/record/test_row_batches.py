@@ -13,9 +13,15 @@ from kafkapy.record.batch_header import read_header
 from kafkapy.record.binary_columns import BinaryColumn, HeaderColumns
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
-from kafkapy.record.ready_batch import ReadyBatch, stamp
+from kafkapy.record.ready_batch import ReadyBatch, set_producer_state
 from kafkapy.record.records import iter_records
-from kafkapy.record.row_batches import FIRST_BYTES, OpenBatch, RowColumns, RowTooLarge, null_column
+from kafkapy.record.row_batches import (
+    INITIAL_BUFFER_BYTES,
+    OpenBatch,
+    RowColumns,
+    RowTooLarge,
+    null_column,
+)
 
 Headers = list[tuple[str, bytes | None]]
 Row = tuple[bytes | None, bytes | None, Headers]
@@ -62,7 +68,7 @@ def filled(rows: Sequence[Row], times_ms: Sequence[int] = (5,)) -> OpenBatch:
 
 
 def sealed(batch: ReadyBatch) -> bytes:
-    stamp(batch, -1, -1, -1, False)
+    set_producer_state(batch, -1, -1, -1, False)
     return bytes(batch)
 
 
@@ -114,7 +120,7 @@ def test_rows_that_a_full_batch_does_not_take_leave_its_time_alone() -> None:
 def test_many_small_batches_cost_little_memory() -> None:
     batch = OpenBatch(1 << 20, 1 << 20)
     batch.add(columns_of([(b"k", b"v", [])]), numbered(1), 1)
-    assert len(batch.close(Codec.NONE).obj) <= FIRST_BYTES  # type: ignore[union-attr]
+    assert len(batch.close(Codec.NONE).obj) <= INITIAL_BUFFER_BYTES  # type: ignore[union-attr]
 
 
 def test_one_large_row_is_a_batch_of_its_own_but_for_one_that_no_broker_takes() -> None:

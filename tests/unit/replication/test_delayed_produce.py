@@ -69,7 +69,7 @@ def test_leading_again_does_not_make_up_for_records_that_following_has_cut(tmp_p
     partition.make_leader(partition_state(isr=(1,), leader_epoch=2, partition_epoch=2), NOW)
     partition.append_as_leader(batch(3), 1, NOW, NOW, 11)
     assert partition.log.high_watermark == 3
-    wait.settle()
+    wait.update_status()
     assert wait.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -88,5 +88,5 @@ def test_an_isr_that_shrank_meanwhile_is_said_after_the_append(tmp_path: Path) -
     partition, wait, _, _ = park(tmp_path, min_insync_replicas="2")
     replicated_up_to(partition, 3)
     partition.in_sync.commit((1,))
-    wait.settle()
+    wait.update_status()
     assert wait.error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND

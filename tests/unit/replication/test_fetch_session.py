@@ -211,8 +211,8 @@ def test_a_row_that_sends_the_consumer_elsewhere_is_always_told() -> None:
 def test_a_session_that_nobody_is_told_of_is_forgotten() -> None:
     cache = FetchSessionCache(10, Counting())
     kept = open_session(cache, 0, 0, [wanted("t")])
-    cache.forget(open_session(cache, 0, 0, [wanted("t")]))
-    cache.forget(open_session(cache, 0, -1, [wanted("t")]))
+    cache.remove(open_session(cache, 0, 0, [wanted("t")]))
+    cache.remove(open_session(cache, 0, -1, [wanted("t")]))
     assert len(cache) == 1
     assert open_session(cache, kept.session_id, 1, []).session_id == kept.session_id
 

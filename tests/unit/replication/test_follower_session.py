@@ -20,7 +20,7 @@ def rows(**offsets: int) -> dict[TopicPartition, FetchRow]:
 
 def established() -> FollowerSession:
     session = FollowerSession()
-    session.answered(session.build(rows(a=0, b=0)), 7)
+    session.handle_response(session.build(rows(a=0, b=0)), 7)
     return session
 
 
@@ -35,7 +35,7 @@ def test_later_requests_name_what_changed() -> None:
     fetch = session.build(rows(a=5, b=0))
     assert (fetch.session_id, fetch.session_epoch) == (7, 1)
     assert [row.fetch_offset for row in fetch.rows] == [5]
-    session.answered(fetch, 7)
+    session.handle_response(fetch, 7)
     assert session.build(rows(a=5, b=0)).rows == []
     assert session.build(rows(a=5, b=0)).session_epoch == 2
 
@@ -44,7 +44,7 @@ def test_what_is_not_wanted_any_more_is_forgotten_once() -> None:
     session = established()
     fetch = session.build(rows(a=0))
     assert fetch.forgotten == [(B, ID)]
-    session.answered(fetch, 7)
+    session.handle_response(fetch, 7)
     assert session.build(rows(a=0)).forgotten == []
 
 
@@ -65,7 +65,7 @@ def test_an_unanswered_request_changes_nothing() -> None:
 
 def test_a_leader_without_room_for_sessions_is_asked_in_full_each_time() -> None:
     session = FollowerSession()
-    session.answered(session.build(rows(a=0)), 0)
+    session.handle_response(session.build(rows(a=0)), 0)
     fetch = session.build(rows(a=0))
     assert (fetch.session_epoch, len(fetch.rows)) == (0, 1)
 
@@ -89,7 +89,7 @@ def test_by_name_a_topic_made_anew_is_not_forgotten_with_the_request_that_names_
     session = FollowerSession()
     wanted = rows(a=0, b=0, c=0)
     wanted[A] = wanted[A]._replace(topic_id=ZERO_UUID)
-    session.answered(session.build(wanted), 7)
+    session.handle_response(session.build(wanted), 7)
     later = rows(a=0, b=0)
     later[A] = wanted[A]
     later[B] = wanted[B]._replace(topic_id=OTHER_ID)
@@ -103,6 +103,6 @@ def test_a_topic_whose_id_is_known_now_is_not_forgotten_by_name() -> None:
     session = FollowerSession()
     wanted = rows(a=0, b=0)
     wanted[A] = wanted[A]._replace(topic_id=ZERO_UUID)
-    session.answered(session.build(wanted), 7)
+    session.handle_response(session.build(wanted), 7)
     fetch = session.build(rows(a=0, b=0))
     assert (fetch.uses_topic_ids, fetch.forgotten) == (False, [])

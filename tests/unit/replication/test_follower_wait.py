@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.common.uuid import Uuid
 from kafkapy.replication.fetch_session import FetchPartition, FetchSession
-from kafkapy.replication.follower_wait import FollowerWait, Kind
+from kafkapy.replication.follower_wait import ChangeKind, FollowerWait
 from kafkapy.replication.partition import Partition
 from tests.harness.storage.partitions import (
     TOPIC_ID,
@@ -48,11 +48,11 @@ def append(partition: Partition, count: int = 1) -> None:
 
 
 def told_of(scene: Scene) -> list[FetchPartition]:
-    return [each.wanted for each in scene.wait.news()]
+    return [each.wanted for each in scene.wait.changes()]
 
 
-def kinds(scene: Scene) -> list[Kind]:
-    return [each.kind for each in scene.wait.news()]
+def kinds(scene: Scene) -> list[ChangeKind]:
+    return [each.kind for each in scene.wait.changes()]
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_a_follower_that_has_all(scene: Scene) -> None:
-    assert scene.wait.news() == []
+    assert scene.wait.changes() == []
     assert not scene.wait.ready()
 
 
 def test_records(scene: Scene) -> None:
     append(scene.partitions[1])
-    assert kinds(scene) == [Kind.RECORDS]
+    assert kinds(scene) == [ChangeKind.RECORDS]
     assert told_of(scene) == [scene.wanted[1]]
     assert [scene.wait.ready_at(position) for position in range(2)] == [False, True]
     assert scene.wait.ready()
@@ -78,7 +78,7 @@ def test_offsets_are_told_but_wait_for_records(scene: Scene) -> None:
     scene.partitions[1].log.update_high_watermark(2)
     scene.partitions[1].log.maybe_increment_log_start_offset(1, "a test")
     scene.wanted[1].sent_high_watermark = 2
-    assert kinds(scene) == [Kind.OFFSETS] * 2
+    assert kinds(scene) == [ChangeKind.OFFSETS] * 2
     assert told_of(scene) == scene.wanted
     assert not scene.wait.ready()
 
@@ -93,7 +93,7 @@ def test_whoever_has_not_reached_the_present_epoch_yet_goes_on(scene: Scene) -> 
         scene.wanted[index].current_leader_epoch = 1
     assert kinds(scene) == []
     append(scene.partitions[0])
-    assert kinds(scene) == [Kind.RECORDS]
+    assert kinds(scene) == [ChangeKind.RECORDS]
 
 
 def change(scene: Scene, how: str) -> None:
@@ -128,7 +128,7 @@ def change(scene: Scene, how: str) -> None:
 )
 def test_what_does_not_go_on_is_news_and_takes_the_general_path(scene: Scene, how: str) -> None:
     change(scene, how)
-    assert kinds(scene) == [Kind.REFUSAL]
+    assert kinds(scene) == [ChangeKind.REFUSAL]
     assert told_of(scene) == scene.wanted[:1]
     assert scene.wait.ready_at(0)
     assert not scene.wait.ready_at(1)
@@ -140,7 +140,7 @@ def test_logs_that_part_take_the_general_path(scene: Scene) -> None:
     partition.make_leader(partition_state(isr=(1, FOLLOWER), leader_epoch=1, partition_epoch=1), 0)
     append(partition, 2)
     scene.wanted[0].current_leader_epoch = 1
-    assert kinds(scene) == [Kind.REFUSAL]
+    assert kinds(scene) == [ChangeKind.REFUSAL]
 
 
 def test_the_leader_calls_its_follower(scene: Scene) -> None:
@@ -150,11 +150,11 @@ def test_the_leader_calls_its_follower(scene: Scene) -> None:
 
 
 def test_a_session_with_other_partitions_is_another(scene: Scene) -> None:
-    assert scene.wait.is_of(scene.session)
-    assert not scene.wait.is_of(FetchSession(7, True, True, 0))
+    assert scene.wait.belongs_to(scene.session)
+    assert not scene.wait.belongs_to(FetchSession(7, True, True, 0))
     scene.session.partitions[Uuid(bytes(16)), 0] = scene.wanted[0]
-    scene.session.changes += 1
-    assert not scene.wait.is_of(scene.session)
+    scene.session.change_count += 1
+    assert not scene.wait.belongs_to(scene.session)
 
 
 def test_news_take_turns_as_the_session_has_them(scene: Scene) -> None:
@@ -162,14 +162,14 @@ def test_news_take_turns_as_the_session_has_them(scene: Scene) -> None:
         append(partition)
     scene.session.move_to_end(scene.wanted[0])
     assert told_of(scene) == scene.wanted
-    assert scene.wait.in_turn(scene.wait.news()) == scene.wanted[::-1]
-    assert scene.wait.in_turn(scene.wait.news()[:1]) == scene.wanted[:1]
+    assert scene.wait.in_session_order(scene.wait.changes()) == scene.wanted[::-1]
+    assert scene.wait.in_session_order(scene.wait.changes()[:1]) == scene.wanted[:1]
 
 
 def test_a_follower_that_was_there_before_has_caught_up_again(scene: Scene) -> None:
-    assert scene.wait.note(50) == [(partition, 0) for partition in scene.partitions]
+    assert scene.wait.record_positions(50) == [(partition, 0) for partition in scene.partitions]
     assert [partition.log.high_watermark for partition in scene.partitions] == [2, 2]
-    assert scene.wait.note(60) == []
+    assert scene.wait.record_positions(60) == []
     replica = scene.partitions[0].remote_replicas[FOLLOWER]
     assert (replica.last_caught_up_ms, replica.last_fetch_ms) == (60, 60)
     assert replica.last_fetch_leader_end_offset == 2
@@ -177,7 +177,7 @@ def test_a_follower_that_was_there_before_has_caught_up_again(scene: Scene) -> N
 
 @pytest.mark.parametrize("what", ["records", "log start", "out of sync", "not committed"])
 def test_what_a_fetch_may_change_is_looked_at(scene: Scene, what: str) -> None:
-    scene.wait.note(50)
+    scene.wait.record_positions(50)
     partition, wanted = scene.partitions[0], scene.wanted[0]
     match what:
         case "records":
@@ -189,7 +189,7 @@ def test_what_a_fetch_may_change_is_looked_at(scene: Scene, what: str) -> None:
             partition.in_sync.commit((1,))
         case "not committed":
             append(partition)
-    [(found, before)] = scene.wait.note(60)
+    [(found, before)] = scene.wait.record_positions(60)
     assert found is partition
     assert before == 2
     assert partition.log.high_watermark == {"records": 3}.get(what, 2)

@@ -109,21 +109,21 @@ class Standing(Waiting):
     is_reusable = True
 
 
-def stand(purgatory: Purgatory, *keys: str) -> Standing:
+def register(purgatory: Purgatory, *keys: str) -> Standing:
     operation = Standing()
     operation.completed = True
-    purgatory.stand(operation, keys)
+    purgatory.register(operation, keys)
     return operation
 
 
 def test_one_that_stands_is_parked_again_and_again() -> None:
     purgatory = Purgatory("Test")
-    operation = stand(purgatory, "a", "b")
+    operation = register(purgatory, "a", "b")
     purgatory.check("a")
     assert (operation.completions, len(purgatory)) == ([], 0)
     operation.is_ready = True
     for number, key in enumerate(["a", "b", "a"]):
-        purgatory.park_reusable(operation, 100)
+        purgatory.begin_wait(operation, 100)
         assert len(purgatory) == 1
         purgatory.check(key)
         purgatory.check(key)
@@ -132,10 +132,10 @@ def test_one_that_stands_is_parked_again_and_again() -> None:
 
 def test_one_that_stands_is_due_when_it_was_parked_for_last() -> None:
     purgatory = Purgatory("Test")
-    operation = stand(purgatory, "a")
+    operation = register(purgatory, "a")
     for deadline_ms in (100, 200, 300):
         operation.is_ready = True
-        purgatory.park_reusable(operation, deadline_ms)
+        purgatory.begin_wait(operation, deadline_ms)
         if deadline_ms < 300:
             purgatory.check("a")
     assert len(purgatory._deadlines) == 1
@@ -147,18 +147,18 @@ def test_one_that_stands_is_due_when_it_was_parked_for_last() -> None:
     assert operation.completions == [True]
     assert purgatory.expired_count == 1
     assert purgatory.next_deadline_ms() is None
-    purgatory.park_reusable(operation, 400)
+    purgatory.begin_wait(operation, 400)
     assert purgatory.next_deadline_ms() == 400
 
 
 def test_one_that_stands_may_be_due_earlier_than_before() -> None:
     purgatory = Purgatory("Test")
-    operation, other = stand(purgatory, "a"), Waiting(deadline_ms=200)
+    operation, other = register(purgatory, "a"), Waiting(deadline_ms=200)
     purgatory.watch(other, ["b"])
     operation.is_ready = True
-    purgatory.park_reusable(operation, 500)
+    purgatory.begin_wait(operation, 500)
     purgatory.check("a")
-    purgatory.park_reusable(operation, 5)
+    purgatory.begin_wait(operation, 5)
     assert purgatory.next_deadline_ms() == 5
     purgatory.expire(5)
     assert (operation.completions, other.completions) == ([False, True], [])
@@ -166,8 +166,8 @@ def test_one_that_stands_may_be_due_earlier_than_before() -> None:
 
 def test_one_that_stands_is_forgotten_parked_or_not() -> None:
     purgatory = Purgatory("Test")
-    parked, idle = stand(purgatory, "a"), stand(purgatory, "a")
-    purgatory.park_reusable(parked, 100)
+    parked, idle = register(purgatory, "a"), register(purgatory, "a")
+    purgatory.begin_wait(parked, 100)
     for operation in (parked, idle):
         operation.is_ready = True
         purgatory.cancel(operation)
@@ -180,8 +180,8 @@ def test_one_that_stands_is_forgotten_parked_or_not() -> None:
 
 def test_the_end_of_the_broker_completes_one_that_stands_if_it_is_parked() -> None:
     purgatory = Purgatory("Test")
-    parked, idle = stand(purgatory, "a"), stand(purgatory, "a")
-    purgatory.park_reusable(parked, 100)
+    parked, idle = register(purgatory, "a"), register(purgatory, "a")
+    purgatory.begin_wait(parked, 100)
     purgatory.complete_all()
     assert (parked.completions, idle.completions) == ([True], [])
 

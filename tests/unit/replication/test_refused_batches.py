@@ -14,9 +14,9 @@ from kafkapy.replication.refused_batches import (
     PARTITIONS_MAX,
     PIPELINED_MAX,
     PRODUCERS_MAX,
-    REMEMBERED_MS,
+    REFUSAL_TTL_MS,
     RefusedBatches,
-    RefusedBeforehand,
+    UnhostedRefusals,
 )
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.server_parts import Parts
@@ -143,19 +143,19 @@ def test_a_partition_that_is_hosted_meanwhile_keeps_the_order(tmp_path: Path) ->
 
 
 def test_the_refusals_of_partitions_that_are_not_hosted_are_bounded() -> None:
-    beforehand, error = RefusedBeforehand(), ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    beforehand, error = UnhostedRefusals(), ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     for i in range(PARTITIONS_MAX + 5):
         assert beforehand.refuse(("t", i), numbered(0), error, NOW_MS) is error
     assert len(beforehand.by_partition) == PARTITIONS_MAX
     assert beforehand.refuse(("u", 0), batch(), error, NOW_MS) is error
     assert len(beforehand.by_partition) == PARTITIONS_MAX
     refused = RefusedBatches()
-    beforehand.give([("t", 0), ("u", 0)], refused, NOW_MS)
+    beforehand.move_to([("t", 0), ("u", 0)], refused, NOW_MS)
     assert not refused
-    late_ms = NOW_MS + REMEMBERED_MS
-    beforehand.give([("t", 5)], refused, late_ms)
+    late_ms = NOW_MS + REFUSAL_TTL_MS
+    beforehand.move_to([("t", 5)], refused, late_ms)
     assert (len(refused), len(beforehand.by_partition)) == (1, PARTITIONS_MAX - 1)
-    beforehand.give([("t", 6)], refused, late_ms + 1)
+    beforehand.move_to([("t", 6)], refused, late_ms + 1)
     assert len(beforehand.by_partition) == 0
 
 
@@ -203,9 +203,9 @@ def test_a_refusal_is_forgotten_after_a_while(partition: Partition) -> None:
     in_sync(partition, 1)
     assert send(partition, 1) is TOO_FEW
     in_sync(partition, 1, 2)
-    assert send(partition, 2, now_ms=NOW_MS + REMEMBERED_MS) is TOO_FEW
-    assert send(partition, 2, now_ms=NOW_MS + REMEMBERED_MS + 1) is OUT_OF_ORDER
-    assert not partition.refused
+    assert send(partition, 2, now_ms=NOW_MS + REFUSAL_TTL_MS) is TOO_FEW
+    assert send(partition, 2, now_ms=NOW_MS + REFUSAL_TTL_MS + 1) is OUT_OF_ORDER
+    assert not partition.refused_batches
 
 
 def test_a_new_epoch_and_other_producers_go_their_own_way(partition: Partition) -> None:
@@ -215,14 +215,14 @@ def test_a_new_epoch_and_other_producers_go_their_own_way(partition: Partition) 
     assert send(partition, 4, producer_id=8) is NONE
     assert send(partition, -1, producer_id=-1, epoch=-1) is NONE
     assert send(partition, 0, epoch=1) is NONE
-    assert not partition.refused
+    assert not partition.refused_batches
 
 
 def test_what_is_remembered_is_bounded(partition: Partition) -> None:
     in_sync(partition, 1)
     for producer_id in range(PRODUCERS_MAX + 5):
         assert send(partition, 0, producer_id=producer_id) is TOO_FEW
-    assert len(partition.refused) == PRODUCERS_MAX
+    assert len(partition.refused_batches) == PRODUCERS_MAX
 
 
 @pytest.mark.parametrize("records", [b"", bytes(80)], ids=["none", "zeros"])

@@ -31,10 +31,10 @@ def test_the_end_reached_counts_whatever_the_time() -> None:
 def test_a_leader_that_goes_on_in_a_new_epoch_forgets_only_how_long_ago_it_was() -> None:
     replica = Replica(2)
     replica.on_fetch(10, 3, 2000, 10)
-    replica.keep(9000, True, 12)
+    replica.keep_position(9000, True, 12)
     assert (replica.log_end_offset, replica.log_start_offset) == (10, 3)
     assert replica.is_caught_up(12, 10_000, 1000)
-    replica.keep(9000, False, 12)
+    replica.keep_position(9000, False, 12)
     assert not replica.is_caught_up(12, 9000, 1000)
     assert replica.is_caught_up(10, 9000, 1000)
 

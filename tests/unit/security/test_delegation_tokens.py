@@ -23,7 +23,7 @@ TOKEN = TokenInformation("id", "User:owner", "User:requester", ("User:renewer",)
 )
 def test_who_may_do_what(principal: str, may_renew: bool, is_told: bool) -> None:
     assert TOKEN.may_be_renewed_by(principal) is may_renew
-    assert TOKEN.concerns(principal) is is_told
+    assert TOKEN.is_owner_or_renewer(principal) is is_told
 
 
 @pytest.mark.parametrize(

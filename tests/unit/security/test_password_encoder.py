@@ -12,7 +12,7 @@ from kafkapy.security.password_encoder import (
     GCM,
     OLD_SECRET,
     PasswordEncoder,
-    encoded,
+    encode_configs,
     is_password,
     password_encoder,
 )
@@ -117,6 +117,6 @@ def test_secrets_are_known_by_the_end_of_their_names() -> None:
     assert all(map(is_password, secrets))
     assert not any(map(is_password, ["listener.name.a.ssl.keystore.location", "log.retention.ms"]))
     configs = {secrets[1]: "changeit", "log.retention.ms": "1"}
-    made = encoded(configs, PasswordEncoder("s"), CHANCE)
+    made = encode_configs(configs, PasswordEncoder("s"), CHANCE)
     assert made["log.retention.ms"] == "1"
     assert PasswordEncoder("s").decode(made[secrets[1]]) == "changeit"

@@ -28,9 +28,9 @@ def test_new_listeners_do_not_bring_back_older_limits(tmp_path: Path) -> None:
         _configs=parts.configs,
         _quotas=parts.client_quotas,
         _connection_limits=parts.connection_limits,
-        _member=SimpleNamespace(readvertise=AsyncMock()),
+        _member=SimpleNamespace(update_endpoints=AsyncMock()),
     )
-    asyncio.run(Broker._readvertise(broker, waited, ()))
+    asyncio.run(Broker._update_listeners(broker, waited, ()))
     creations = parts.client_quotas.creations
     assert {name: usage.limit for name, usage in creations.listeners.items()} == {
         "PLAINTEXT": 9,

@@ -11,21 +11,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafkapy.security.acls import Operation
-from tests.harness.cores.path_steps import HAPPENINGS, append_to_both, fetch, grant, produce, steps
+from tests.harness.cores.path_steps import EVENTS, append_to_both, fetch, grant, produce, steps
 from tests.harness.cores.path_worlds import Step, World, disk_fails, has_fault, has_late_fault
 
 
-def assert_same(happenings: list[Step], *, guarded: bool, verifies: bool) -> None:
+def assert_same(happenings: list[Step], *, has_authorizer: bool, verifies: bool) -> None:
     """Whatever happens to both brokers, both show the same after each step."""
     with tempfile.TemporaryDirectory() as directory:
         worlds = [
-            World(Path(directory) / str(fast), fast=fast, guarded=guarded, verifies=verifies)
+            World(
+                Path(directory) / str(fast),
+                fast=fast,
+                has_authorizer=has_authorizer,
+                verifies=verifies,
+            )
             for fast in (True, False)
         ]
         for number, step in enumerate(happenings):
             seen = []
             for world in worlds:
-                step.happen(world)
+                step.apply(world)
                 seen.append(world.observed())
             assert_equal(*seen, f"step {number}, {step}")
             assert not seen[0]["escaped"]
@@ -45,8 +50,10 @@ def assert_equal(fast: Any, general: Any, when: str) -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps, st.booleans(), st.booleans())
-def test_both_paths_show_the_same(happenings: list[Step], guarded: bool, verifies: bool) -> None:
-    assert_same(happenings, guarded=guarded, verifies=verifies)
+def test_both_paths_show_the_same(
+    happenings: list[Step], has_authorizer: bool, verifies: bool
+) -> None:
+    assert_same(happenings, has_authorizer=has_authorizer, verifies=verifies)
 
 
 def burst(**terms: Any) -> Step:
@@ -64,8 +71,10 @@ def follows(*rounds: tuple[dict[str, Any], str]) -> Step:
     return fetch(0, [([0], change, False, then) for change, then in [*warm, *rounds]])
 
 
-def happening(what: str) -> Step:
-    [found] = {step.what: step for step in HAPPENINGS if step.what == what}.values()
+def happening(description: str) -> Step:
+    [found] = {
+        step.description: step for step in EVENTS if step.description == description
+    }.values()
     return found
 
 
@@ -116,4 +125,4 @@ def happening(what: str) -> Step:
     ids=str,
 )
 def test_known_differences_do_not_come_back(happenings: list[Step]) -> None:
-    assert_same(happenings, guarded=True, verifies=False)
+    assert_same(happenings, has_authorizer=True, verifies=False)

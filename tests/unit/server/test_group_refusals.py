@@ -21,7 +21,7 @@ RECORDED = group_refusals.recorded()
 def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     parts = Parts(Path(tmp_path_factory.mktemp("logs")))
     parts.coordinate()
-    parts.waiter.know()
+    parts.waiter.mark_complete()
     for index, topic in enumerate(group_refusals.TOPICS):
         parts.lead(topic)
         parts.announce(topic, topic_id=Uuid(bytes([index + 1] * 16)))

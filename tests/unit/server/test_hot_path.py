@@ -56,13 +56,13 @@ def test_a_produce_on_the_general_path(parts: Parts, client: Client) -> None:
 def test_a_produce_that_waits_for_its_follower(parts: Parts, client: Client) -> None:
     partition = parts.lead(isr=(1, 2), leader_epoch=1, partition_epoch=1)
     client.sends(PRODUCE, produce("t"), produce("t"))()
-    parts.tell_follower_has(partition, 2)
+    parts.fetch_as_follower(partition, 2)
     send = client.sends(PRODUCE, *[produce("t")] * COUNT)
     client.transport.sent = b""
 
     def replicate() -> None:
         send()
-        parts.tell_follower_has(partition, COUNT + 2)
+        parts.fetch_as_follower(partition, COUNT + 2)
 
     assert_at_most(REPLICATED_PRODUCE_CALLS, replicate, COUNT)
     assert len(parts.replicas.produce_purgatory) == 0

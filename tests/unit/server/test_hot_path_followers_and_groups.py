@@ -69,7 +69,9 @@ def fetcher() -> FollowerFetcher:
 
 
 def follow(parts: Parts, fetcher: FollowerFetcher, partitions: int) -> list[Partition]:
-    parts.tell(*[partition_state(2, (1, 2), partition=index) for index in range(partitions)])
+    parts.apply_leader_and_isr(
+        *[partition_state(2, (1, 2), partition=index) for index in range(partitions)]
+    )
     followed = [parts.replicas.get("t", index) for index in range(partitions)]
     for partition in followed:
         fetcher.follow(partition)

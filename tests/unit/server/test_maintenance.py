@@ -138,7 +138,9 @@ def test_a_cleaner_without_a_pause_still_lets_others_work(tmp_path: Path) -> Non
 
 def test_retention_takes_old_segments_and_their_files_go_later(tmp_path: Path) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(partition_state(), retention_ms="1000", file_delete_delay_ms="60000")
+    upkeep.parts.apply_leader_and_isr(
+        partition_state(), retention_ms="1000", file_delete_delay_ms="60000"
+    )
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce()
     log.roll(upkeep.parts.clock.time_ms())
@@ -173,7 +175,7 @@ def test_checkpoints(tmp_path: Path) -> None:
 
 def test_logs_are_flushed_when_their_time_is_over(tmp_path: Path) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(partition_state(), flush_ms="500")
+    upkeep.parts.apply_leader_and_isr(partition_state(), flush_ms="500")
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce()
     upkeep.parts.clock.now_ms += 500
@@ -187,7 +189,7 @@ def test_logs_are_flushed_when_their_time_is_over(tmp_path: Path) -> None:
 def test_a_disk_that_cannot_be_flushed_goes_offline(tmp_path: Path) -> None:
     disk = FaultyFileSystem(Disk())
     upkeep = Upkeep(tmp_path, disk)
-    upkeep.parts.tell(partition_state(), flush_ms="0")
+    upkeep.parts.apply_leader_and_isr(partition_state(), flush_ms="0")
     upkeep.produce()
     disk.fail_at, disk.for_good = disk.changes + 1, True
     upkeep.round("kafka-log-flusher")
@@ -200,7 +202,7 @@ def test_a_stop_hears_of_the_flush_that_is_under_way(
 ) -> None:
     """The system tells of a failed write once: unheard, the shutdown would count as clean."""
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(partition_state(), flush_ms="0")
+    upkeep.parts.apply_leader_and_isr(partition_state(), flush_ms="0")
     upkeep.produce()
     begun, may_fail = threading.Event(), threading.Event()
     flush = FlushTask.fsync
@@ -273,7 +275,9 @@ def test_idle_connections_are_looked_for_by_the_clock_they_are_stamped_with(
 
 def test_compaction_leaves_the_last_value_of_each_key(tmp_path: Path) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.apply_leader_and_isr(
+        partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0"
+    )
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     upkeep.produce("b", 2)
@@ -290,7 +294,9 @@ def test_a_log_that_cannot_be_cleaned_does_not_stop_the_cleaner(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.apply_leader_and_isr(
+        partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0"
+    )
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     log.roll(upkeep.parts.clock.time_ms())
@@ -312,7 +318,9 @@ def test_a_stop_aborts_the_cleaning_and_waits_for_its_thread(
 ) -> None:
     """Nobody may be at work in a directory that another broker may have the next moment."""
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.apply_leader_and_isr(
+        partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0"
+    )
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     log.roll(upkeep.parts.clock.time_ms())
@@ -348,7 +356,9 @@ def test_an_unexpected_error_costs_one_log_its_cleaning_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     upkeep = Upkeep(tmp_path)
-    upkeep.parts.tell(partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0")
+    upkeep.parts.apply_leader_and_isr(
+        partition_state(), cleanup_policy="compact", min_cleanable_dirty_ratio="0.0"
+    )
     log = upkeep.parts.replicas.get("t", 0).log
     upkeep.produce("a", 3)
     log.roll(upkeep.parts.clock.time_ms())

@@ -14,7 +14,7 @@ import uvloop
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.broker import Broker
-from kafkapy.server.process import _end_with_input, run_until_stopped
+from kafkapy.server.process import _stop_at_eof, run_until_stopped
 
 
 class Life:
@@ -124,7 +124,7 @@ def test_a_standard_input_that_is_closed_cannot_end(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "stdin", None)
 
     async def begin() -> None:
-        _end_with_input()
+        _stop_at_eof()
 
     with pytest.raises(ConfigError, match="--until-eof needs a pipe or a terminal"):
         asyncio.run(begin())

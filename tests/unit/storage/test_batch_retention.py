@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import read_header
-from kafkapy.record.builder import RecordData, build_batch, seal
+from kafkapy.record.builder import RecordData, build_batch, write_header
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
 from kafkapy.record.records import Record, iter_records
@@ -47,7 +47,7 @@ def keep(rule: BatchRetention, batch: bytes) -> bytes | None:
 
 def seal_again(batch: bytes) -> bytes:
     again = bytearray(batch)
-    seal(again, read_header(batch))
+    write_header(again, read_header(batch))
     return bytes(again)
 
 

@@ -221,7 +221,7 @@ def test_cleaning_uses_files_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
         raise AssertionError("the loop's pool was used by the worker")
 
     monkeypatch.setattr(builder.log.local.pool, "open", refuse)
-    monkeypatch.setattr(builder.log.local.pool, "forget", refuse)
+    monkeypatch.setattr(builder.log.local.pool, "remove", refuse)
     assert isinstance(builder.log.local.pool, FilePool)
     cleaning.run()
     monkeypatch.undo()

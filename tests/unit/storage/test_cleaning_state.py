@@ -49,5 +49,5 @@ def test_the_end_tells_whether_the_result_counts() -> None:
 def test_the_lowest_truncation_is_kept() -> None:
     state = in_state("begin")
     for offset in (7, 3, 9):
-        state.truncate(offset)
+        state.record_truncation(offset)
     assert (state.truncated_to, state.is_aborted) == (3, True)

@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import HEADER, iter_headers, read_header
 from kafkapy.record.builder import build_batch
-from kafkapy.storage.damage import sound_batches
+from kafkapy.storage.damage import valid_batches
 from tests.harness.storage.batches import patched
 from tests.harness.storage.log_builder import LogBuilder, row
 
@@ -37,7 +37,7 @@ def damage(builder: LogBuilder, segment: int, position: int, **fields: int) -> N
 def test_sound_batches_end_where_the_damage_is(fields: dict[str, int]) -> None:
     batches = [build_batch([row()], base_offset=offset) for offset in range(4)]
     batches[2] = patched(batches[2], **fields)
-    found = sound_batches(b"".join(batches), 0, 4)
+    found = valid_batches(b"".join(batches), 0, 4)
     assert (len(found.records), found.next_offset) == (2 * BATCH_BYTES, 2)
     if fields != {"batch_length": 2**31 - 1}:  # may as well be one that is cut off
         assert found.damage
@@ -45,8 +45,8 @@ def test_sound_batches_end_where_the_damage_is(fields: dict[str, int]) -> None:
 
 def test_gaps_are_no_damage() -> None:
     batches = build_batch([row()], base_offset=3) + build_batch([row()], base_offset=9)
-    assert sound_batches(batches, 1, 10)[1:] == (10, "")
-    assert sound_batches(b"", 1, 10) == (memoryview(b""), 1, "")
+    assert valid_batches(batches, 1, 10)[1:] == (10, "")
+    assert valid_batches(b"", 1, 10) == (memoryview(b""), 1, "")
 
 
 @pytest.mark.parametrize("fields", FIELDS)

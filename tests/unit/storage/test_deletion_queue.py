@@ -30,7 +30,7 @@ def test_a_directory_that_goes_itself_takes_its_files_off_the_queue(tmp_path: Pa
     queue = DeletionQueue(OsFileSystem())
     (tmp_path / "x").touch()
     queue.add_files([f"{tmp_path}/x"], 1)
-    queue.forget(str(tmp_path))
+    queue.discard_files(str(tmp_path))
     assert queue.run(99) == 0
 
 

@@ -85,14 +85,14 @@ def test_no_operation_fails_a_directory_for_want_of_descriptors(
             builder.log.update_high_watermark(builder.log.log_end_offset)
         before = builder.values()
         do = operations(builder)[name]
-        fs.left = left
+        fs.descriptors_left = left
         try:
             done = do()
         except StorageShortage:
-            fs.left = None
+            fs.descriptors_left = None
             assert builder.values() == before, name
             done = do()
-        fs.left = None
+        fs.descriptors_left = None
         if isinstance(done, list):
             for task in [task for task in done if isinstance(task, FlushTask)]:
                 task.fsync()

@@ -41,7 +41,7 @@ def test_together_all_are_durable_after_the_commit(seed: int) -> None:
     disk = disk_with("/logs/x", "/logs/y")
     durable = DurableFiles(disk)
     paths = [f"/logs/{parent}/{number}" for parent in "xy" for number in range(300)]
-    with durable.together():
+    with durable.defer_writes():
         for path in paths:
             durable.write(path, b"first")
             durable.write(path, path.encode())
@@ -58,7 +58,7 @@ def test_a_crash_in_the_commit_leaves_the_old_or_the_new_of_each(fail_at: int) -
     for name in "abc":
         DurableFiles(disk).write(f"/logs/{name}", b"old")
     durable = DurableFiles(FaultyFileSystem(disk, fail_at, for_good=True))
-    with durable.together():
+    with durable.defer_writes():
         for name in "abc":
             durable.write(f"/logs/{name}", b"new")
     with pytest.raises(OSError) as failed:
@@ -71,12 +71,12 @@ def test_a_crash_in_the_commit_leaves_the_old_or_the_new_of_each(fail_at: int) -
 def test_a_commit_is_of_one_directory_and_what_is_dropped_is_never_written() -> None:
     disk = disk_with("/logs", "/logs2")
     durable = DurableFiles(disk)
-    with durable.together():
+    with durable.defer_writes():
         durable.write("/logs/a", b"1")
         durable.write("/logs2/a", b"1")
         durable.fsync_dir("/logs2")
     durable.commit("/logs")
-    durable.drop()
+    durable.discard_all()
     durable.commit("/logs2")
     assert contents(disk, "/logs/a", "/logs2/a") == [b"1", None]
 
@@ -84,7 +84,7 @@ def test_a_commit_is_of_one_directory_and_what_is_dropped_is_never_written() -> 
 def test_what_follows_is_durable_at_once_again(tmp_path_factory: pytest.TempPathFactory) -> None:
     path = f"{tmp_path_factory.mktemp('logs')}/a"
     durable = DurableFiles(OsFileSystem())
-    with pytest.raises(ZeroDivisionError), durable.together():
+    with pytest.raises(ZeroDivisionError), durable.defer_writes():
         raise ZeroDivisionError
     durable.write(path, b"1")
     assert read_file(OsFileSystem(), path) == b"1"
@@ -94,10 +94,10 @@ def test_with_few_descriptors_files_are_written_one_by_one(tmp_path: Path) -> No
     fs = ShortFileSystem(Disk())
     durable = DurableFiles(fs)
     paths = [str(tmp_path / f"{i}") for i in range(5)]
-    with durable.together():
+    with durable.defer_writes():
         for path in paths:
             durable.write(path, path.encode())
-    fs.left = 2
+    fs.descriptors_left = 2
     durable.commit(str(tmp_path))
     assert [Path(path).read_bytes().decode() for path in paths] == paths
-    assert fs.left == 2
+    assert fs.descriptors_left == 2

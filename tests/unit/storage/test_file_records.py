@@ -74,7 +74,7 @@ def test_a_long_span_stays_in_its_file(tmp_path: Path) -> None:
     region = records.region(3, REGION_BYTES_MIN)
     assert isinstance(region, FileRegion)
     assert len(region) == REGION_BYTES_MIN
-    records.give_back()  # another file's use may close it meanwhile
+    records.close_descriptor()  # another file's use may close it meanwhile
     assert region.take(10) == content[3:13]
     with open(tmp_path / "target", "wb") as target:  # as good as a socket
         region.send(target.fileno())
@@ -87,10 +87,10 @@ def test_a_span_that_is_held_outlives_its_file_and_another_of_its_name(tmp_path:
     records = FileRecords.create(FilePool(FS), str(tmp_path / "f.log"))
     records.append([content], len(content))
     region = FileRegion(records, 0, len(content))
-    before = leaks.held()
+    before = leaks.open_resources()
     region.hold()
     region.hold()
-    assert len(leaks.left_since(before)) == 1
+    assert len(leaks.opened_since(before)) == 1
     records.close_handle()
     (tmp_path / "f.log").unlink()
     (tmp_path / "f.log").write_bytes(bytes(len(content)))
@@ -99,7 +99,7 @@ def test_a_span_that_is_held_outlives_its_file_and_another_of_its_name(tmp_path:
         region.send(target.fileno())
     assert (tmp_path / "target").read_bytes() == content[100_000:]
     del region
-    assert leaks.left_since(before) == []
+    assert leaks.opened_since(before) == []
 
 
 def test_spans_of_one_file_hold_it_with_one_descriptor(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_span_is_not_sent_with_what_took_its_place(tmp_path: Path) -> None:
     for region in (below, across):
         region.hold()
         assert region.take(50_000) == bytes(50_000)
-    records.cut(100_000)
+    records.truncate_durably(100_000)
     records.append([b"x" * 100_000], 100_000)
     assert below.take(50_000) == bytes(50_000)
     with pytest.raises(OSError, match="was cut before"):
@@ -272,7 +272,7 @@ def test_only_so_many_files_are_open(tmp_path: Path) -> None:
     assert sum(records._file is not None for records in files) <= 3
     for records in files:
         records.close_handle()
-    assert not pool._opened
+    assert not pool._open_files
 
 
 def test_logs_take_at_most_half_of_what_the_process_may_open() -> None:
@@ -295,14 +295,14 @@ def test_a_file_in_use_gets_a_second_chance(tmp_path: Path) -> None:
 def test_without_descriptors_the_pool_closes_another_file(tmp_path: Path) -> None:
     fs = ShortFileSystem(FS)
     pool = FilePool(fs)
-    fs.left = 2
+    fs.descriptors_left = 2
     files = [FileRecords.create(pool, str(tmp_path / f"{i}.log")) for i in range(4)]
     for i, records in enumerate(files):
         records.append([b"%d" % i], 1)
     assert [records.read(0, 9) for records in files] == [b"0", b"1", b"2", b"3"]
     for records in files:
         records.close_handle()
-    assert fs.left == 2
-    fs.left = 0
+    assert fs.descriptors_left == 2
+    fs.descriptors_left = 0
     with pytest.raises(OSError, match="Too many open files"):
         files[0].read(0, 1)

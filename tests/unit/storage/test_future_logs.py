@@ -60,14 +60,14 @@ class TwoDirs:
         self.log.update_high_watermark(self.log.log_end_offset)
 
     def move(self, name: str = "b") -> None:
-        self.manager.futures.move(TP, str(self.root / name))
+        self.manager.future_logs.move(TP, str(self.root / name))
 
     def copy(self) -> None:
-        while self.manager.futures.copy(TP, NOW_MS):
+        while self.manager.future_logs.copy(TP, NOW_MS):
             pass
 
     def replace(self) -> UnifiedLog | None:
-        return self.manager.futures.replace(TP, NOW_MS)
+        return self.manager.future_logs.replace(TP, NOW_MS)
 
     def names(self, name: str) -> list[str]:
         """Directories of a log directory, ids left out."""
@@ -177,7 +177,7 @@ def test_a_transaction_that_was_verified_before_a_move_begins_after_it(two: TwoD
     two.manager.shutdown()
     two.producers = ProducerConfig(verifies_transactions=True)
     two.open()
-    two.log.producers.verification.begin(9, 0, 0).is_done = True
+    two.log.producers.verification.begin(9, 0, 0).is_confirmed = True
     two.move()
     two.copy()
     log = two.replace()
@@ -259,7 +259,7 @@ def test_a_log_that_starts_inside_a_batch_moves_with_the_whole_batch(two: TwoDir
     two.move()
     two.copy()
     # And once more while it is under way, beyond what has been copied.
-    assert two.manager.futures.logs[TP].log_end_offset == 30
+    assert two.manager.future_logs.logs[TP].log_end_offset == 30
     two.log.append_as_leader(build_batch([row("k", "w")] * 10), 0, NOW_MS)
     two.log.append_as_leader(build_batch([row("k", "x")] * 10), 0, NOW_MS)
     two.log.update_high_watermark(50)
@@ -291,7 +291,7 @@ def fail_to_replace(two: TwoDirs) -> None:
         two.replace()
     assert failed.value.log_dir == str(two.root / "b")
     two.manager.fail_log_dir(failed.value.log_dir, failed.value)
-    assert two.manager.futures.logs == {}
+    assert two.manager.future_logs.logs == {}
 
 
 def test_a_copy_that_cannot_be_opened_fails_its_own_directory_only(tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def test_a_log_whose_copy_cannot_take_its_place_is_cleaned_again(tmp_path: Path)
     two.append(3)
     two.move()
     two.copy()
-    two.manager.futures.logs[TP].close(NOW_MS)
+    two.manager.future_logs.logs[TP].close(NOW_MS)
     disk.changes, disk.fail_at = 0, 1
     fail_to_replace(two)
     two.append(1)
@@ -327,14 +327,14 @@ def test_a_move_that_was_refused_does_not_begin_at_the_next_start(
     disk = ShortFileSystem(Disk())
     two = TwoDirs(tmp_path, disk)  # type: ignore[arg-type]
     two.append()
-    disk.left = left
+    disk.descriptors_left = left
     try:
         two.move()
     except StorageShortage:
         assert "orders-0.future" not in two.names("b")
     else:
         assert two.names("b") == ["orders-0.future"]
-    disk.left = None
+    disk.descriptors_left = None
 
 
 def test_a_copy_does_not_take_the_logs_place_without_a_descriptor(tmp_path: Path) -> None:
@@ -344,12 +344,12 @@ def test_a_copy_does_not_take_the_logs_place_without_a_descriptor(tmp_path: Path
     two.append(3)
     two.move()
     two.copy()
-    two.manager.futures.logs[TP].close(NOW_MS)
-    disk.left = 0
+    two.manager.future_logs.logs[TP].close(NOW_MS)
+    disk.descriptors_left = 0
     with pytest.raises(StorageShortage):
         two.replace()
     assert (two.names("a"), two.names("b")) == (["orders-0"], ["orders-0.future"])
-    disk.left = None
+    disk.descriptors_left = None
     assert two.replace() is not None
 
 
@@ -381,13 +381,13 @@ def test_checkpoints_of_a_deleted_log_do_not_bind_one_that_moves(two: TwoDirs) -
     two.move()
     two.copy()
     seen: list[str] = []
-    take_out = two.manager.take_out
+    retire_log = two.manager.retire_log
 
     def noted(log: UnifiedLog) -> None:
         seen.append((two.root / "b/log-start-offset-checkpoint").read_text())
-        take_out(log)
+        retire_log(log)
 
-    two.manager.take_out = noted  # type: ignore[method-assign]
+    two.manager.retire_log = noted  # type: ignore[method-assign]
     assert two.replace() is not None
     assert seen == ["0\n0\n"]
 
@@ -396,9 +396,9 @@ def test_the_directory_it_is_in_calls_a_move_off(two: TwoDirs) -> None:
     two.append(3)
     two.move()
     two.move()
-    assert len(two.manager.futures.logs) == 1
+    assert len(two.manager.future_logs.logs) == 1
     two.move("a")
-    assert two.manager.futures.logs == {}
+    assert two.manager.future_logs.logs == {}
     assert two.names("b") == ["orders-0.delete"]
     assert two.names("a") == ["orders-0"]
 
@@ -417,7 +417,7 @@ def test_a_log_that_is_not_there_yet_is_made_where_it_was_wanted(two: TwoDirs) -
     for partition in (1, 2):
         tp = TopicPartition("later", partition)
         with pytest.raises(ApiError) as refused:
-            two.manager.futures.move(tp, str(two.root / "a"))
+            two.manager.future_logs.move(tp, str(two.root / "a"))
         assert refused.value.code is ErrorCode.REPLICA_NOT_AVAILABLE
         made = two.manager.get_or_create_log(tp, Uuid(bytes(16)), {}, True)
         assert made.log_dir == str(two.root / "a")
@@ -426,13 +426,13 @@ def test_a_log_that_is_not_there_yet_is_made_where_it_was_wanted(two: TwoDirs) -
 def test_a_move_that_a_kill_interrupted_begins_anew(two: TwoDirs) -> None:
     two.append(10)
     two.move()
-    two.manager.futures.copy(TP, NOW_MS)
-    for log in (*two.manager.logs.values(), *two.manager.futures.logs.values()):
+    two.manager.future_logs.copy(TP, NOW_MS)
+    for log in (*two.manager.logs.values(), *two.manager.future_logs.logs.values()):
         log.abandon()
     two.manager.unlock()
     two.open(seed=1)
     assert two.log.log_dir == str(two.root / "a")
-    assert two.manager.futures.logs[TP].log_end_offset == 0
+    assert two.manager.future_logs.logs[TP].log_end_offset == 0
     two.copy()
     assert two.replace() is not None
     assert (two.log.log_dir, two.log.log_end_offset) == (str(two.root / "b"), 10)
@@ -444,7 +444,7 @@ def test_a_deleted_log_takes_its_copy_with_it(two: TwoDirs) -> None:
     two.append(3)
     two.move()
     two.manager.delete_log(TP)
-    assert two.manager.futures.logs == {}
+    assert two.manager.future_logs.logs == {}
     assert (two.names("a"), two.names("b")) == (["orders-0.delete"], ["orders-0.delete"])
 
 
@@ -453,5 +453,5 @@ def test_a_failed_directory_ends_its_moves(two: TwoDirs, failed: str, left: list
     two.append(3)
     two.move()
     two.manager.fail_log_dir(str(two.root / failed), OSError(5, "I/O error"))
-    assert two.manager.futures.logs == {}
+    assert two.manager.future_logs.logs == {}
     assert list(two.manager.logs) == left

@@ -59,8 +59,8 @@ def test_keep_drops_the_newest_entries_in_the_file_too(tmp_path: Path) -> None:
     for i in range(1, 6):
         index.append(1000 + i, i)
     index.write()
-    index.keep(2)
-    index.keep(4)
+    index.truncate_to_entries(2)
+    index.truncate_to_entries(4)
     index.append(1009, 9)
     index.write(trim=True)
     assert OffsetIndex(FS, str(path), 0, 100, 24).all_entries() == [(1, 1), (2, 2), (9, 9)]

@@ -57,11 +57,11 @@ def test_an_empty_active_segment_stays_without_descriptors_for_another(
     fs = ShortFileSystem(Disk())
     builder = LogBuilder(tmp_path, fs)
     builder.log.local.close_handles()
-    fs.left = left
+    fs.descriptors_left = left
     with suppress(StorageShortage):
         builder.roll()
-    fs.left = None
-    builder.log.probe()
+    fs.descriptors_left = None
+    builder.log.check_descriptors()
     assert builder.bases() == [0]
     assert builder.append().reopen().values() == [f"{0:<20}"]
 
@@ -75,10 +75,10 @@ def test_a_segment_that_cannot_be_created_leaves_no_file(
     after a restart it would be hidden, or with all after it be cut off."""
     fs = ShortFileSystem(Disk())
     builder = LogBuilder(tmp_path, fs, segment_bytes="400").append(value_bytes=200)
-    fs.left = left
+    fs.descriptors_left = left
     with suppress(StorageShortage):
         builder.append(value_bytes=200)
-    fs.left = None
+    fs.descriptors_left = None
     builder.append().append(value_bytes=200).append()
     values = builder.values()
     assert builder.reopen(clean).values() == values
@@ -118,7 +118,7 @@ def test_flush_moves_the_recovery_point_past_what_it_forced(tmp_path: Path) -> N
     assert (log.recovery_point, log.log_end_offset) == (0, 3)
     log.mark_flushed(handle, NOW_MS + 7)
     assert (log.recovery_point, log.last_flush_ms) == (2, NOW_MS + 7)
-    assert log.local.unflushed == []
+    assert log.local.unflushed_segments == []
 
 
 def test_a_flush_from_before_a_truncation_proves_nothing(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.cleaning_state import LogCleaningAborted
-from kafkapy.storage.disk_errors import SHORTAGES
+from kafkapy.storage.disk_errors import SHORTAGE_ERRNOS
 from kafkapy.storage.filesystem import OsFile
 from kafkapy.storage.log_cleaner import LogCleaner
 from kafkapy.storage.log_manager import LogManager
@@ -285,21 +285,21 @@ def test_a_log_that_moves_is_not_cleaned_until_the_move_is_over(tmp_path: Path) 
     moving = builder.topic_partition
     cleaning = worker.next_cleaning(NOW_MS)
     assert cleaning is not None
-    manager.futures.move(moving, dirs[1])
+    manager.future_logs.move(moving, dirs[1])
     with pytest.raises(LogCleaningAborted) as aborted:
         cleaning.run()
     worker.fail(cleaning, aborted.value)
     assert worker.next_cleaning(NOW_MS) is None
-    manager.futures.move(moving, dirs[0])
+    manager.future_logs.move(moving, dirs[0])
     assert manager.logs[moving].cleaning.may_begin, "the move was called off"
-    manager.futures.move(moving, dirs[1])
-    manager.futures.abandon(dirs[1])
+    manager.future_logs.move(moving, dirs[1])
+    manager.future_logs.abandon(dirs[1])
     assert manager.logs[moving].cleaning.may_begin, "its target has failed"
-    manager.futures.move(moving, dirs[1])
-    while manager.futures.copy(moving, NOW_MS):
+    manager.future_logs.move(moving, dirs[1])
+    while manager.future_logs.copy(moving, NOW_MS):
         pass
     assert worker.next_cleaning(NOW_MS) is None
-    log = manager.futures.replace(moving, NOW_MS)
+    log = manager.future_logs.replace(moving, NOW_MS)
     assert log is not None
     log.roll(NOW_MS)
     log.flush()
@@ -348,7 +348,7 @@ def test_a_truncation_behind_what_was_cleaned_is_one_to_the_last_batch(
     assert (builder.log.log_end_offset, builder.values()) == (3, ["v2"])
 
 
-@pytest.mark.parametrize("number", sorted(SHORTAGES))
+@pytest.mark.parametrize("number", sorted(SHORTAGE_ERRNOS))
 def test_without_descriptors_or_memory_a_log_is_cleaned_another_time(
     tmp_path: Path, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -371,7 +371,7 @@ def test_a_cleaning_without_descriptors_keeps_none(tmp_path: Path, left: int) ->
     cleaning = worker.next_cleaning(NOW_MS)
     assert cleaning is not None
     before = disk.open_files()
-    fs.left = left
+    fs.descriptors_left = left
     try:
         cleaning.run()
     except OSError as error:
@@ -391,9 +391,9 @@ def test_a_commit_without_descriptors_changes_nothing(tmp_path: Path) -> None:
         cleaning = worker.next_cleaning(NOW_MS)
         assert cleaning is not None
         cleaning.run()
-        fs.left = allowed
+        fs.descriptors_left = allowed
         worker.commit(cleaning, NOW_MS)
-        fs.left = None
+        fs.descriptors_left = None
         assert builder.manager.offline_log_dirs == []
         latest = {record.key: record.value for record in builder.records()}
         assert latest == {b"k0": b"v8", b"k1": b"v9"}
@@ -583,7 +583,7 @@ def test_a_truncation_that_cannot_be_noted_fails_the_directory(tmp_path: Path) -
     assert cleaning is not None
     cleaning.run()
     assert worker.commit(cleaning, NOW_MS)
-    disk.left = 0
+    disk.descriptors_left = 0
     with pytest.raises(LogDirFailure, match="cleaner-offset-checkpoint"):
         builder.log.truncate_to(0)
 

@@ -68,7 +68,7 @@ def test_deletions_go_on_moves_begin_anew_and_other_states_are_left_alone(tmp_pa
     (tmp_path / "some-file").touch()
     log_dir, logs = load(tmp_path)
     assert [log.topic_partition for log in logs] == [TopicPartition("orders", 0)]
-    assert log_dir.unfinished == [TopicPartition("gone", 0)]
+    assert log_dir.unfinished_moves == [TopicPartition("gone", 0)]
     assert log_dir.deletions.run(NOW_MS + 59_999) == 1
     assert not (tmp_path / f"gone-0.{HEX}-future").exists()
     assert log_dir.deletions.run(NOW_MS + 60_000) == 1
@@ -158,7 +158,7 @@ def test_directories_of_illegal_topics_are_left_alone(
         (tmp_path / name).mkdir()
     log_dir, logs = load(tmp_path)
     assert [log.topic_partition for log in logs] == [TopicPartition("orders", 0)]
-    assert (log_dir.unfinished, log_dir.deletions.run(NOW_MS + 60_000)) == ([], 0)
+    assert (log_dir.unfinished_moves, log_dir.deletions.run(NOW_MS + 60_000)) == ([], 0)
     for name in names:
         assert (tmp_path / name).exists()
         assert repr(name) in caplog.text

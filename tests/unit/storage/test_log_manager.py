@@ -96,7 +96,7 @@ def test_an_existing_replica_is_not_made_anew_while_a_directory_is_offline(tmp_p
 
 def test_deleting_a_log(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path, file_delete_delay_ms="100").append()
-    builder.manager.write_high_watermarks()
+    builder.manager.checkpoint_high_watermarks()
     builder.manager.delete_log(TP)
     builder.manager.delete_log(TP)
     assert builder.manager.get_log(TP) is None
@@ -142,7 +142,7 @@ def test_checkpoints_of_a_deleted_log_do_not_bind_the_next_of_its_name(tmp_path:
 
 
 class _ShortForStarts(ShortFileSystem):
-    """Has no descriptor for the checkpoint of log start offsets, as long as `left` is 0."""
+    """Has no descriptor for the checkpoint of log start offsets, while `descriptors_left` is 0."""
 
     def _check(self, path: str) -> None:
         if "/log-start-offset-checkpoint" in path:
@@ -155,11 +155,11 @@ def test_a_log_is_not_made_while_checkpoints_speak_of_a_deleted_one(tmp_path: Pa
     builder.log.maybe_increment_log_start_offset(8, "test")
     builder.manager.checkpoint_all()
     builder.manager.delete_log(TP)
-    disk.left = 0
+    disk.descriptors_left = 0
     with pytest.raises(StorageShortage):
         builder.manager.get_or_create_log(TP, TOPIC_ID, {}, True)
     builder.manager.checkpoint_all()  # put off
-    disk.left = None
+    disk.descriptors_left = None
     builder.log = builder.manager.get_or_create_log(TP, TOPIC_ID, {}, True)
     builder.append(count=3)
     builder.kill().open()
@@ -188,7 +188,7 @@ def test_checkpoints(tmp_path: Path) -> None:
     manager = builder.manager
     manager.checkpoint_recovery_points()
     manager.checkpoint_log_start_offsets()
-    manager.write_high_watermarks()
+    manager.checkpoint_high_watermarks()
     assert {
         p.name: p.read_text().splitlines()[2] for p in tmp_path.iterdir() if "checkpoint" in p.name
     } == {
@@ -247,7 +247,7 @@ def test_the_flush_of_many_logs_takes_the_descriptors_of_one(tmp_path: Path) -> 
         log.append_as_leader(build_batch([row()]), 0, NOW_MS)
     manager.update_broker_defaults({"log.flush.interval.ms": 1})
     points = []
-    disk.left = 3
+    disk.descriptors_left = 3
     for task in manager.flush_due_logs(NOW_MS + 9):
         task.fsync()
         task.complete(NOW_MS + 9)
@@ -301,7 +301,7 @@ def test_identity(tmp_path: Path) -> None:
     [
         lambda m: m.checkpoint_recovery_points(),
         lambda m: m.checkpoint_log_start_offsets(),
-        lambda m: m.write_high_watermarks(),
+        lambda m: m.checkpoint_high_watermarks(),
         lambda m: sum(m.retention_slices(NOW_MS + 10**9)),
         lambda m: m.delete_due_files(NOW_MS + 10**9),
         lambda m: m.shutdown(),
@@ -352,7 +352,7 @@ def test_a_stop_without_its_checkpoints_is_not_clean(tmp_path: Path) -> None:
 
     disk = ShortInA(Disk())
     manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
-    disk.left = 0
+    disk.descriptors_left = 0
     manager.shutdown()
     assert not (tmp_path / "a/.kafka_cleanshutdown").exists()
     assert (tmp_path / "b/.kafka_cleanshutdown").exists()
@@ -403,7 +403,7 @@ def test_a_stop_waits_for_many_logs_at_once(tmp_path: Path) -> None:
 def test_logs_made_together_survive_a_power_cut() -> None:
     disk = SimFileSystem()
     manager = manager_of(Path("/logs"), fs=disk)
-    with manager.together():
+    with manager.group_commit():
         for partition in range(3):
             create(manager, partition)
             manager.logs[TopicPartition("t", partition)].assign_epoch_start(5, 0)
@@ -416,7 +416,7 @@ def test_logs_made_together_survive_a_power_cut() -> None:
 
 def test_retention_lets_others_work_between_its_slices(tmp_path: Path) -> None:
     manager = manager_of(tmp_path)
-    with manager.together():
+    with manager.group_commit():
         for partition in range(101):
             create(manager, partition)
     slices = manager.retention_slices(NOW_MS)
@@ -433,7 +433,7 @@ def test_retention_lets_others_work_between_its_slices(tmp_path: Path) -> None:
 def waits_of_a_start(root: Path, logs: int) -> int:
     """The disk syncs of a start after a clean stop, with leaders that have no records."""
     manager = manager_of(root)
-    with manager.together():
+    with manager.group_commit():
         for partition in range(logs):
             create(manager, partition)
             manager.logs[TopicPartition("t", partition)].assign_epoch_start(5, 0)
@@ -457,7 +457,7 @@ def test_a_directory_that_fails_what_was_made_together_is_told_and_the_other_goe
     bad = f"{tmp_path}/a"
     disk = FaultyFileSystem(Disk(), prefix=bad)
     manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
-    with manager.together():
+    with manager.group_commit():
         for partition in range(4):
             create(manager, partition)
         disk.changes, disk.fail_at, disk.for_good = 0, 1, True
@@ -475,8 +475,8 @@ def test_an_epoch_that_cannot_be_written_is_not_begun(tmp_path: Path, left: int)
     create(manager, 0)
     log = manager.logs[TopicPartition("t", 0)]
     log.local.close_handles()
-    disk.left = left
-    with manager.together():
+    disk.descriptors_left = left
+    with manager.group_commit():
         if left:
             log.append_as_follower(build_batch([row()], leader_epoch=3), NOW_MS)
         else:
@@ -493,10 +493,10 @@ def test_a_log_that_cannot_be_created_leaves_no_directory(tmp_path: Path, left: 
     disk = ShortFileSystem(Disk())
     dirs = tmp_path / "a", tmp_path / "b"
     manager = manager_of(*dirs, fs=disk)  # type: ignore[arg-type]
-    disk.left = left
+    disk.descriptors_left = left
     with pytest.raises(StorageShortage):
         create(manager, 0)
-    disk.left = None
+    disk.descriptors_left = None
     create(manager, 1)
     create(manager, 0)
     assert manager.logs[TopicPartition("t", 0)].log_dir == f"{tmp_path}/b"
@@ -515,12 +515,12 @@ def test_a_log_that_cannot_be_created_among_others_fails_no_directory(tmp_path: 
 
     disk = LateShortage(Disk())
     manager = manager_of(tmp_path, fs=disk)  # type: ignore[arg-type]
-    disk.left = 0
-    with manager.together():
+    disk.descriptors_left = 0
+    with manager.group_commit():
         create(manager, 0)
         with pytest.raises(StorageShortage):
             create(manager, 1)
-    disk.left = None
+    disk.descriptors_left = None
     assert manager.offline_log_dirs == []
     create(manager, 1)
 
@@ -529,14 +529,14 @@ def test_a_log_that_cannot_be_created_is_created_later_where_it_is_wanted(tmp_pa
     disk = ShortFileSystem(Disk())
     manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)  # type: ignore[arg-type]
     with pytest.raises(ApiError, match="REPLICA_NOT_AVAILABLE"):
-        manager.futures.move(TopicPartition("t", 0), f"{tmp_path}/b")
-    disk.left = 0
+        manager.future_logs.move(TopicPartition("t", 0), f"{tmp_path}/b")
+    disk.descriptors_left = 0
     with pytest.raises(StorageShortage):
         create(manager, 0)
-    disk.left = None
+    disk.descriptors_left = None
     create(manager, 0)
     assert manager.logs[TopicPartition("t", 0)].log_dir == f"{tmp_path}/b"
-    assert manager.futures.wanted == {}
+    assert manager.future_logs.preferred_log_dirs == {}
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])

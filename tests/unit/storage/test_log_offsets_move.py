@@ -172,10 +172,10 @@ def test_what_was_appended_is_flushed_without_a_descriptor(
     """It was refused although it was in the log: its producer sent it again."""
     disk = ShortFileSystem(Disk())
     builder = LogBuilder(tmp_path, disk, flush_messages="1").append()  # type: ignore[arg-type]
-    disk.left = descriptors
+    disk.descriptors_left = descriptors
     builder.append()
     assert builder.log.log_end_offset == builder.log.recovery_point == 2
-    disk.left = None
+    disk.descriptors_left = None
 
 
 def test_segments_age_out_and_the_active_one_rolls_first(tmp_path: Path) -> None:

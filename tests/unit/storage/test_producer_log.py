@@ -10,7 +10,7 @@ import pytest
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkapy.storage import producer_log
-from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RECALL_MS
+from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RESTORE_AGE_MAX_MS
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.batches import flip, raw_batch, row_bytes, watched_bits
 from tests.harness.storage.log_builder import LogBuilder
@@ -103,7 +103,7 @@ def test_of_the_segments_only_the_last_part_is_searched(
     builder.produce(9, 1)
     builder.produce(9, 2)
     size = builder.log.segments.active.records.size
-    monkeypatch.setattr(producer_log, "RECALL_BYTES", size)
+    monkeypatch.setattr(producer_log, "RESTORE_BYTES_MAX", size)
     builder.reopen()
     [entry] = builder.log.producers.state
     assert [batch.last_offset for batch in entry.batches] == [1, 2]
@@ -171,7 +171,7 @@ def test_a_log_that_was_not_written_lately_is_not_searched(tmp_path: Path) -> No
     builder.produce(9, 0)
     builder.produce(9, 1)
     builder.stop()
-    before_s = (NOW_MS - RECALL_MS - 1000) / 1000
+    before_s = (NOW_MS - RESTORE_AGE_MAX_MS - 1000) / 1000
     os.utime(builder.path("00000000000000000000.log"), (before_s, before_s))
     builder.open()
     [entry] = builder.log.producers.state
@@ -216,10 +216,10 @@ def test_snapshots_of_no_segment_go_but_for_the_newest(tmp_path: Path) -> None:
 def test_a_transaction_that_nobody_vouched_for_does_not_begin(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path)
     verification = builder.log.producers.verification
-    verification.is_required = True
+    verification.is_enabled = True
     with pytest.raises(ApiError, match="not part of an ongoing transaction"):
         builder.produce(9, 0, is_transactional=True)
-    verification.begin(9, 0, 0).is_done = True
+    verification.begin(9, 0, 0).is_confirmed = True
     builder.produce(9, 0, is_transactional=True)
     builder.produce(9, 1, is_transactional=True)
     builder.end_transaction(9, commit=True)
@@ -231,7 +231,7 @@ def test_a_repeated_batch_of_an_ended_transaction_is_a_repetition(tmp_path: Path
     builder = LogBuilder(tmp_path)
     builder.produce(9, 0, is_transactional=True)
     builder.end_transaction(9, commit=True)
-    builder.log.producers.verification.is_required = True
+    builder.log.producers.verification.is_enabled = True
     assert builder.produce(9, 0, is_transactional=True).duplicate
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.record.builder import build_batch
-from kafkapy.storage.segment_recovery import ValidBatches, is_sound, recover_segment
+from kafkapy.storage.segment_recovery import ValidBatches, has_sane_indexes, recover_segment
 from tests.harness.storage.log_builder import LogBuilder, row
 
 LOG = "00000000000000000000.log"
@@ -75,12 +75,12 @@ def test_valid_batches_say_how_far_they_got(tmp_path: Path) -> None:
 def test_soundness(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path, index_interval_bytes="0").append().append().roll()
     segment = builder.log.segments.first
-    assert is_sound(segment, True, True)
-    assert not is_sound(segment, False, True)
-    assert not is_sound(segment, True, False)
+    assert has_sane_indexes(segment, True, True)
+    assert not has_sane_indexes(segment, False, True)
+    assert not has_sane_indexes(segment, True, False)
     index = builder.path("00000000000000000000.index")
     index.write_bytes(bytes(index.stat().st_size))
-    assert not is_sound(segment, True, True)
+    assert not has_sane_indexes(segment, True, True)
 
 
 def test_a_segment_of_one_old_set_recovers(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_the_first_batch_needs_a_vouched_for_producer(state: ProducerState) -> N
 def test_a_marker_in_between_makes_the_answer_worthless(state: ProducerState) -> None:
     verification = TransactionVerification(state, True)
     question = verification.begin(7, 0, 0)
-    verification.ended(7, 0)
+    verification.on_transaction_ended(7, 0)
     verification.confirm(7, question)
     assert refused(verification)
 
@@ -95,14 +95,14 @@ def test_where_it_is_not_required_nobody_is_asked(state: ProducerState) -> None:
 
 
 def test_a_batch_that_adds_its_partition_asks_even_there(state: ProducerState) -> None:
-    assert TransactionVerification(state, False).is_needed(7, 0, adds=True)
+    assert TransactionVerification(state, False).is_needed(7, 0, adds_partition=True)
 
 
 def test_a_transaction_does_not_begin_without_its_first_batch(state: ProducerState) -> None:
     """The coordinator may have refused the first one, and confirmed the second."""
     verification = TransactionVerification(state, True)
     verification.begin(7, 0, 3)
-    verification.begin(7, 0, 8).is_done = True
+    verification.begin(7, 0, 8).is_confirmed = True
     with pytest.raises(ApiError) as caught:
         verification.check(7, 0, 8)
     assert caught.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -114,8 +114,8 @@ def test_the_marker_of_the_previous_transaction_does_not_end_the_next_one(
 ) -> None:
     """With version 2 both have the same epoch."""
     verification = TransactionVerification(state, True)
-    verification.begin(7, 1, 0, adds=True).is_done = True
-    verification.ended(7, 1)
+    verification.begin(7, 1, 0, adds_partition=True).is_confirmed = True
+    verification.on_transaction_ended(7, 1)
     assert not refused(verification, epoch=1)
-    verification.ended(7, 2)
+    verification.on_transaction_ended(7, 2)
     assert refused(verification, epoch=1)

@@ -22,7 +22,7 @@ def test_a_batch_gets_offsets_and_leader_epoch_and_keeps_its_bytes(tmp_path: Pat
     sent = build_batch([row("a", "1"), row("b", "2")])
     builder.add(sent)
     info = builder.add(sent)
-    assert (info.first_offset, info.last_offset, info.records) == (2, 3, 2)
+    assert (info.first_offset, info.last_offset, info.record_count) == (2, 3, 2)
     assert (info.leader_epoch, info.log_append_time, info.duplicate) == (5, -1, False)
     stored = builder.log.read(2, 1000, 4, True).records
     assert stored[16:] == sent[16:]
@@ -208,8 +208,8 @@ def test_a_follower_copies_bytes_and_learns_epochs_and_producers(tmp_path: Path)
     follower = LogBuilder(tmp_path / "follower").log
     sent = leader.log.read(0, 10_000, 5, True).records
     info = follower.append_as_follower(sent + sent[:30], NOW_MS)
-    assert (info.first_offset, info.last_offset, info.records) == (0, 4, 5)
-    assert info.bytes == len(sent)
+    assert (info.first_offset, info.last_offset, info.record_count) == (0, 4, 5)
+    assert info.size_bytes == len(sent)
     assert follower.read(0, 10_000, 5, True).records == sent
     assert follower.epochs.entries() == [(3, 0), (4, 3)]
     assert follower.producers.state.producers[9].last_sequence == 0

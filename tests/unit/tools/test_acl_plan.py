@@ -19,8 +19,8 @@ from kafkapy.tools.acl_plan import (
     check_operations,
     checked_principal,
     parse_operation,
-    planned,
-    planned_roles,
+    planned_entries,
+    planned_role_entries,
 )
 
 TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
@@ -49,20 +49,24 @@ def test_what_is_named_twice_is_one_entry() -> None:
 
 
 def test_every_resource_gets_the_same() -> None:
-    found = planned([TOPIC, GROUP], ALICE, [Operation.ALL])
+    found = planned_entries([TOPIC, GROUP], ALICE, [Operation.ALL])
     assert list(found) == [TOPIC, GROUP]
     assert found[TOPIC] == [AccessControlEntry("User:alice", "*", Operation.ALL, Permission.ALLOW)]
 
 
 def test_roles() -> None:
-    both = planned_roles([TOPIC, GROUP], ALICE, producer=True, consumer=True, idempotent=True)
+    both = planned_role_entries(
+        [TOPIC, GROUP], ALICE, producer=True, consumer=True, idempotent=True
+    )
     shown = {r.kind.name: [e.operation.name for e in entries] for r, entries in both.items()}
     assert shown == {
         "TOPIC": ["READ", "WRITE", "CREATE", "DESCRIBE"],
         "GROUP": ["READ"],
         "CLUSTER": ["IDEMPOTENT_WRITE"],
     }
-    reader = planned_roles([TOPIC, GROUP], ALICE, producer=False, consumer=True, idempotent=False)
+    reader = planned_role_entries(
+        [TOPIC, GROUP], ALICE, producer=False, consumer=True, idempotent=False
+    )
     assert list(reader) == [TOPIC, GROUP]
 
 

@@ -173,8 +173,8 @@ def test_truncation_and_replacement_while_it_is_away_are_told(machine: Machine) 
     (machine.root / "next").rename(machine.root / "app.log")
     assert machine.run() == ["first", "new", "newer and longer"]
     assert [note.partition(": ")[0].split("app.log ")[1] for note in machine.notes] == [
-        "was truncated while the agent was away; reading it from its beginning",
-        "was replaced while the agent was away; reading it from its beginning",
+        "was truncated while the agent did not run; reading it from its beginning",
+        "was replaced while the agent did not run; reading it from its beginning",
     ]
 
 
@@ -252,7 +252,7 @@ def test_the_users_own_directories_may_be_links(machine: Machine, tmp_path: Path
 def test_a_file_that_may_not_be_read_stops_no_other(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = file_tail._opened
+    opened = file_tail._open
 
     def refuse(path: Path) -> int:
         if path.name == "app.log":
@@ -262,10 +262,10 @@ def test_a_file_that_may_not_be_read_stops_no_other(
     machine.log("a\n")
     machine.log("b\n", "other.log")
     with monkeypatch.context() as patched:
-        patched.setattr(file_tail, "_opened", refuse)
+        patched.setattr(file_tail, "_open", refuse)
         assert machine.run() == ["b"]
     assert machine.notes == [
-        f"{machine.root}/app.log cannot be read: this user may not; the others are followed"
+        f"{machine.root}/app.log cannot be read by this user; the others are followed"
     ]
     assert machine.run() == ["b", "a"]
 
@@ -273,7 +273,7 @@ def test_a_file_that_may_not_be_read_stops_no_other(
 def test_a_renamed_file_that_may_not_be_read_stops_no_other(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened = file_tail._opened
+    opened = file_tail._open
 
     def refuse(path: Path) -> int:
         if path.name == "app.log.1":
@@ -286,10 +286,10 @@ def test_a_renamed_file_that_may_not_be_read_stops_no_other(
     machine.rename("app.log", "app.log.1")
     machine.log("b\n")
     machine.log("c\n", "other.log")
-    monkeypatch.setattr(file_tail, "_opened", refuse)
+    monkeypatch.setattr(file_tail, "_open", refuse)
     assert machine.run("*.log") == ["a", "b", "c"]
     assert machine.notes == [
-        f"{machine.root}/app.log was replaced while the agent was away; reading it from its"
+        f"{machine.root}/app.log was replaced while the agent did not run; reading it from its"
         " beginning"
     ]
 

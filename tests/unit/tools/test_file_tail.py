@@ -77,9 +77,9 @@ def test_a_cursor_of_another_file_begins_anew(log: Path) -> None:
 def test_truncation(log: Path, after: bytes) -> None:
     tail = FileTail(log)
     values(tail)
-    assert not tail.truncated()
+    assert not tail.reset_if_truncated()
     log.write_bytes(after)
-    assert tail.truncated()
+    assert tail.reset_if_truncated()
     assert values(tail) == after.splitlines()
     tail.close()
 
@@ -88,14 +88,14 @@ def test_rotation_by_rename(log: Path) -> None:
     tail = FileTail(log)
     values(tail)
     log.rename(log.with_suffix(".log.1"))
-    assert not tail.replaced()  # nothing new yet; the writer may still have it open
+    assert not tail.is_replaced()  # nothing new yet; the writer may still have it open
     append(log.with_suffix(".log.1"), b"ee\nlast")
     log.write_bytes(b"new\n")
-    assert tail.replaced()
+    assert tail.is_replaced()
     assert values(tail, ended=True) == [b"three", b"last"]
-    assert not tail.deleted()
+    assert not tail.is_deleted()
     log.with_suffix(".log.1").unlink()
-    assert tail.deleted()
+    assert tail.is_deleted()
     tail.close()
 
 

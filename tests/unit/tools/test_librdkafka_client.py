@@ -9,7 +9,7 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.tools.librdkafka_client import (
     Reporter,
     flush,
-    make,
+    make_client,
     raise_if_final,
     subscribe,
 )
@@ -18,7 +18,7 @@ from kafkapy.tools.librdkafka_client import (
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
     said: list[str] = []
     config = {"bootstrap.servers": "", "nope.a": "1", "nope.b": "2"}
-    make(Producer, config, Reporter(said.append))
+    make_client(Producer, config, Reporter(said.append))
     assert said == [
         f"WARN The configuration '{name}' was supplied but is not known."
         for name in ("nope.a", "nope.b")
@@ -27,13 +27,15 @@ def test_unknown_properties_are_dropped_with_a_warning() -> None:
 
 def test_a_bad_value_is_named() -> None:
     with pytest.raises(ConfigError, match=r"compression\.type|compression\.codec"):
-        make(Producer, {"compression.type": "zip"}, Reporter([].append))
+        make_client(Producer, {"compression.type": "zip"}, Reporter([].append))
 
 
 def test_a_lone_surrogate_is_refused() -> None:
     # In a process that it would end, this test would be the last.
     with pytest.raises(ConfigError, match=r"'group\.id': a lone surrogate"):
-        make(Consumer, {"group.id": "\ud800", "bootstrap.servers": "localhost:1"}, Reporter(print))
+        make_client(
+            Consumer, {"group.id": "\ud800", "bootstrap.servers": "localhost:1"}, Reporter(print)
+        )
 
 
 def test_a_consumer_ends_by_an_error_of_which_librdkafka_says_only_that_it_is_fatal() -> None:
@@ -47,7 +49,7 @@ def test_each_complaint_is_told_once() -> None:
     reporter = Reporter(said.append)
     for _ in range(3):
         reporter.error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
-    reporter.tell("other")
+    reporter.report_once("other")
     assert len(said) == 2
 
 
@@ -62,7 +64,9 @@ def test_a_refused_login_ends_the_call_that_serves_it() -> None:
 
 def test_who_is_patient_waits_for_the_login_to_be_right() -> None:
     said: list[str] = []
-    Reporter(said.append, patient=True).error(KafkaError(KafkaError._AUTHENTICATION, "refused"))
+    Reporter(said.append, retries_authentication=True).error(
+        KafkaError(KafkaError._AUTHENTICATION, "refused")
+    )
     assert said == ["WARN refused"]
 
 
@@ -87,7 +91,7 @@ def test_only_counts_and_times_make_no_new_complaint() -> None:
         "0/2 brokers are down",
         "b:2: Connect failed: refused (after 0ms in state CONNECT)",
     ):
-        reporter.tell(text)
+        reporter.report_once(text)
     assert said == [
         "b:1: Connect failed: refused (after 0ms in state CONNECT)",
         "1/1 brokers are down",
@@ -121,7 +125,7 @@ def test_errors_that_pass() -> None:
 
 @pytest.mark.parametrize("topic", ["", "^(?!x).*"])
 def test_topics_that_librdkafka_does_not_take_are_named(topic: str) -> None:
-    consumer = make(Consumer, {"group.id": "g"}, Reporter([].append))
+    consumer = make_client(Consumer, {"group.id": "g"}, Reporter([].append))
     with pytest.raises(ConfigError) as caught:
         subscribe(consumer, [topic])
     consumer.close()

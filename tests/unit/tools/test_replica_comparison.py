@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import build_batch
-from kafkapy.tools.replica_comparison import Compared, ReplicaBatches, compare
+from kafkapy.tools.replica_comparison import Comparison, ReplicaBatches, compare
 from tests.harness.storage.batches import rows
 from tests.harness.storage.legacy_messages import message_set
 
@@ -14,7 +14,7 @@ LOG = b"".join(BATCHES)
 SIZE = len(BATCHES[0])
 
 
-def compared(*logs: bytes, high_watermarks: tuple[int, ...] = ()) -> Compared:
+def compared(*logs: bytes, high_watermarks: tuple[int, ...] = ()) -> Comparison:
     """Replicas 1, 2 ... with these logs."""
     ends = high_watermarks or (9,) * len(logs)
     replicas = {
@@ -51,7 +51,7 @@ def test_a_rotten_byte_is_found_although_the_stored_checksum_is_the_same() -> No
     for position, offset in ((value, 6), (last_record, 8)):
         found = compared(LOG, LOG, flipped(LOG, position))
         (difference,) = found.differences
-        assert (difference.what, difference.offset, difference.last_offset) == (
+        assert (difference.field, difference.offset, difference.last_offset) == (
             "checksum",
             offset,
             8,
@@ -73,7 +73,7 @@ def test_other_records_with_good_checksums() -> None:
     other = build_batch(rows(2) + rows(1), base_offset=3, leader_epoch=1)
     found = compared(LOG, BATCHES[0] + other + BATCHES[2])
     (difference,) = found.differences
-    assert (difference.what, difference.corrupt) == ("checksum", ())
+    assert (difference.field, difference.corrupt) == ("checksum", ())
     assert difference.offset == 5  # the third record is another one
     assert found.batches == 3
 

@@ -92,7 +92,7 @@ def test_a_partition_whose_offsets_part_is_left(pool: Executor) -> None:
     replicas.logs[2][A] = build_batch(rows(3))
     made = verification(replicas, pool, A)
     (found,) = made.rounds()
-    assert [each.what for each in found.differences] == ["offset"]
+    assert [each.field for each in found.differences] == ["offset"]
     assert (made.partitions[0].diverged, made.unfinished) == (True, [])
 
 
@@ -103,7 +103,7 @@ def test_a_replica_that_holds_the_others_up(kind: str, pool: Executor) -> None:
         "dead": "replica 2: NETWORK_EXCEPTION",
         "error": "replica 2: OFFSET_OUT_OF_RANGE",
         "behind": "replica 2's high watermark is 0",
-        "missing": "replica 2 has nothing at offset 0",
+        "missing": "replica 2 has no records at offset 0",
     }
     match kind:
         case "dead":

@@ -6,7 +6,12 @@ from kafkapy.admin.scram import NewCredential
 from kafkapy.common.errors import ConfigError
 from kafkapy.security.sasl.scram import ScramCredential, ScramMechanism
 from kafkapy.tools.config_changes import ConfigChange
-from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials, split_change, stored
+from kafkapy.tools.scram_changes import (
+    mechanisms_of,
+    parse_credentials,
+    split_change,
+    with_salted_credentials,
+)
 
 SHA256, SHA512 = ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512
 
@@ -50,10 +55,10 @@ def test_credentials_are_parted_from_quotas() -> None:
 
 def test_znodes_have_no_password() -> None:
     change = ConfigChange({"SCRAM-SHA-256": "iterations=8192,password=secret", "q": "1"}, ["d"])
-    first, second = stored(change), stored(change)
+    first, second = with_salted_credentials(change), with_salted_credentials(change)
     assert (first.sets["q"], first.deletes) == ("1", ["d"])
     assert first.sets["SCRAM-SHA-256"] != second.sets["SCRAM-SHA-256"]  # by their salts
     credential = ScramCredential.parse(first.sets["SCRAM-SHA-256"])
     mechanism = ScramMechanism.SCRAM_SHA_256
-    salted = mechanism.salted("secret", credential.salt, 8192)
+    salted = mechanism.salted_password("secret", credential.salt, 8192)
     assert credential == ScramCredential.of(mechanism, credential.salt, salted, 8192)

@@ -59,9 +59,9 @@ def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
     partitions = reassignment.cancel_moves(cluster, file.targets)
     text, replicas = cancelled_lines(partitions), list[Replica]()
     try:
-        back = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
-        text += cancelled_log_dir_lines(back)
-        replicas += back
+        current_dirs = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
+        text += cancelled_log_dir_lines(current_dirs)
+        replicas += current_dirs
         if not options.preserve_throttles:
             text += _clear(cluster, options, file, env)
     finally:  # print the cancelled moves even if a later step failed
@@ -81,11 +81,11 @@ def _clear(
     assert options.reassignment_json_file is not None
     record = ThrottleRecord(options.reassignment_json_file)
     known = cluster.metadata(sorted({tp.topic for tp in file.targets}) or [], refresh=True)
-    named = {b for replicas in file.targets.values() for b in replicas}
+    file_brokers = {b for replicas in file.targets.values() for b in replicas}
     live = sorted(known.brokers)
     topics = [name for name, topic in sorted(known.topics.items()) if topic.partitions]
-    for broker_id in sorted(named.difference(live)):
-        env.warn(f"Broker {broker_id} is not alive: its throttles were not looked at.")
+    for broker_id in sorted(file_brokers.difference(live)):
+        env.warn(f"Broker {broker_id} is not alive: its throttles were not removed.")
     clear_throttles(cluster, live, topics, record.read())
     if not options.dry_run:
         record.remove_if_restored(live)

@@ -78,13 +78,13 @@ COMMAND: Final = Command(
     },
     examples={
         "List the partitions that are moving.": "--list {B}",
-        "Propose how to take everything off broker 3.": (
+        "Propose moves of all replicas off broker 3.": (
             "--generate --strategy minimal --decommission 3 {B}"
         ),
         "Begin the moves of a file, at most 10 MB a second.": (
             "--execute --reassignment-json-file moves.json --throttle 10000000 {B}"
         ),
-        "Watch the moves until they are over.": (
+        "Watch the moves until they end.": (
             "--verify --reassignment-json-file moves.json --watch {B}"
         ),
     },

@@ -49,25 +49,25 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
     batches = options.batch_size is not None
     plan = reassignment.prepare(cluster, file, additional=options.additional, resume=batches)
     quiet = options.dry_run or options.output is OutputFormat.json
-    say = _silent if quiet else env.line
+    print_line = _print_nothing if quiet else env.line
     for line in rollback_lines(plan.current):
-        say(line)
+        print_line(line)
     env.stdout.flush()  # so that users have the rollback if this process is killed
     as_json = options.output is OutputFormat.json and not options.dry_run
     stuck: list[Replica] = []
     status = ExitStatus.SUCCESS
     try:
         throttles = _Throttling(cluster, options, plan, env)
-        throttles.begin(say)
+        throttles.begin(print_line)
         if batches:
             status = _run_batches(cluster, options, plan, env, throttles)
         else:
             reassignment.begin(cluster, plan.targets)
-            say(started_line(plan.targets))
+            print_line(started_line(plan.targets))
         if status is ExitStatus.SUCCESS:
-            stuck = _move_log_dirs(cluster, plan, options, say)
+            stuck = _move_log_dirs(cluster, plan, options, print_line)
             if batches and not plan.log_dirs:
-                throttles.end(say)
+                throttles.end(print_line)
         states = _states(cluster, plan) if as_json else []
     except KafkapyError:
         if as_json:
@@ -110,10 +110,10 @@ class _Throttling:
         self._record = ThrottleRecord(options.reassignment_json_file)
 
     @property
-    def wanted(self) -> bool:
+    def is_requested(self) -> bool:
         return self._options.throttle >= 0 or self._options.replica_alter_log_dirs_throttle >= 0
 
-    def begin(self, say: Callable[[str], None]) -> None:
+    def begin(self, print_line: Callable[[str], None]) -> None:
         """Set the requested throttles. First save the earlier throttles and the requested ones."""
         options, plan, moves = self._options, self._plan, throttle_plan(self._moves)
         copies: dict[Resource, dict[str, str]] = {}
@@ -123,24 +123,24 @@ class _Throttling:
         if options.replica_alter_log_dirs_throttle >= 0:
             brokers = sorted({replica.broker_id for replica in plan.log_dirs})
             dirs = log_dir_throttle(brokers, options.replica_alter_log_dirs_throttle)
-        both = {r: {**copies.get(r, {}), **dirs.get(r, {})} for r in (*copies, *dirs)}
-        self._note(both)
-        if not self.wanted:
+        requested = {r: {**copies.get(r, {}), **dirs.get(r, {})} for r in (*copies, *dirs)}
+        self._save_throttles(requested)
+        if not self.is_requested:
             return
-        say(VERIFY_REMINDER)
+        print_line(VERIFY_REMINDER)
         if options.throttle >= 0:
             set_throttles(self._cluster, copies)
-            say(f"The inter-broker throttle limit was set to {options.throttle} B/s")
+            print_line(f"The inter-broker throttle limit was set to {options.throttle} B/s")
             for broker_id in sorted(set(moves.brokers) - plan.live):
                 self._env.warn(f"Broker {broker_id} is not alive: no throttle was set there.")
         if options.replica_alter_log_dirs_throttle >= 0:
             set_throttles(self._cluster, dirs)
             rate = options.replica_alter_log_dirs_throttle
-            say(f"The replica-alter-dir throttle limit was set to {rate} B/s")
+            print_line(f"The replica-alter-dir throttle limit was set to {rate} B/s")
 
-    def end(self, say: Callable[[str], None]) -> None:
+    def end(self, print_line: Callable[[str], None]) -> None:
         """Remove the throttles and restore the earlier ones, unless partitions still move."""
-        if not self.wanted:
+        if not self.is_requested:
             return
         if running_reassignments(self._cluster):
             self._env.warn("Partitions still move: the throttles stay until --verify.")
@@ -151,11 +151,11 @@ class _Throttling:
         # A topic may have been deleted meanwhile.
         topics = [name for name in names if known.topics[name].partitions]
         for line in clearing_lines(live, topics):
-            say(line)
+            print_line(line)
         clear_throttles(self._cluster, live, topics, self._record.read())
         self._record.remove_if_restored(live)
 
-    def _note(self, sets: Throttles) -> None:
+    def _save_throttles(self, sets: Throttles) -> None:
         """Save the earlier throttles, and the throttles that this run sets.
 
         Throttles that are set while partitions move belong to that move, and are removed with it.
@@ -167,7 +167,7 @@ class _Throttling:
         else:
             topics = sorted({tp.topic for tp in self._moves})
             present = present_throttles(self._cluster, sorted(self._plan.live), topics)
-            previous = self._record.earlier(present)
+            previous = self._record.throttles_to_restore(present)
             if not present:
                 self._record.remove()
                 if not sets:
@@ -178,13 +178,13 @@ class _Throttling:
             if not previous:
                 return
             raise CommandFailed(
-                f"Error: There are throttles that would be lost, and {self._record.path} cannot be"
-                f" written to remember them: {error.strerror}"
+                f"Error: There are throttles that would be lost, because {self._record.path}"
+                f" cannot be written: {error.strerror}"
             ) from error
         if previous and not self._plan.running:
             self._env.warn(
-                f"There are throttles already: {self._record.path} remembers them, --verify puts"
-                " them back."
+                f"There are throttles already: they are saved in {self._record.path}, and --verify"
+                " restores them."
             )
 
 
@@ -199,11 +199,11 @@ def _run_batches(
     assert options.batch_size is not None
     interrupt = FirstInterrupt()
 
-    def progress(now: BatchProgress) -> None:
-        show_batches(now)
+    def progress(batch_progress: BatchProgress) -> None:
+        show_batches(batch_progress)
         if interrupt.seen and not run.stopping:
             run.stop()
-            env.warn("Interrupted: waiting for the batch under way. Ctrl-C again does not wait.")
+            env.warn("Interrupted: waiting for the current batch. A second Ctrl-C stops at once.")
 
     run = BatchRun(
         cluster,
@@ -228,8 +228,8 @@ def _run_batches(
     except ReassignmentFailed:
         throttles.end(env.warn)
         raise
-    if run.left:
-        env.warn(f"{len(run.left)} partitions are left; the same command continues.")
+    if run.not_begun:
+        env.warn(f"{len(run.not_begun)} partitions are left; the same command continues.")
         throttles.end(env.warn)
         return ExitStatus.INTERRUPTED
     return ExitStatus.SUCCESS
@@ -239,7 +239,7 @@ def _move_log_dirs(
     cluster: Cluster,
     plan: reassignment.Execution,
     options: ReassignOptions,
-    say: Callable[[str], None],
+    print_line: Callable[[str], None],
 ) -> list[Replica]:
     """Begin the moves between log directories. Returns the replicas that did not begin in time."""
     if not plan.log_dirs:
@@ -247,9 +247,9 @@ def _move_log_dirs(
     stuck = reassignment.begin_log_dir_moves(cluster, plan.log_dirs, options.timeout)
     for replica, path in sorted(plan.log_dirs.items()):
         if replica not in stuck:
-            say(log_dir_line(replica, path))
+            print_line(log_dir_line(replica, path))
     return stuck
 
 
-def _silent(line: str) -> None:
+def _print_nothing(line: str) -> None:
     """Print nothing: one JSON object, or the requests of a dry run, are the whole output."""

@@ -45,7 +45,7 @@ def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> Ex
         current,
         brokers,
         replication_factor=options.replication_factor,
-        level=options.strategy is Strategy.minimal,
+        balance=options.strategy is Strategy.minimal,
     )
     summary = summarise(current, proposed, brokers, _sizes(cluster, current, metadata))
     show(env, proposal_report(current, proposed, summary), options.output)
@@ -74,15 +74,15 @@ def named_topics(options: ReassignOptions) -> list[str] | None:
         CommandFailed: the file has a topic twice.
     """
     from kafkapy.tools.json_input import read_text
-    from kafkapy.tools.reassign.partition_files import duplicates, listed, parse_topics
+    from kafkapy.tools.reassign.partition_files import duplicates, java_list, parse_topics
 
     if options.topics_to_move_json_file is None:
         return None
     topics = parse_topics(read_text(options.topics_to_move_json_file))
-    twice = duplicates(topics)
-    if twice:
+    repeated = duplicates(topics)
+    if repeated:
         raise CommandFailed(
-            f"Error: List of topics to reassign contains duplicate entries: {listed(twice)}"
+            f"Error: List of topics to reassign contains duplicate entries: {java_list(repeated)}"
         )
     return topics
 
@@ -121,24 +121,24 @@ def _brokers(
         CommandFailed: a broker with replicas is down, and no option covers it; or a broker to
             decommission is unknown.
     """
-    gone = [] if options.decommission is None else broker_ids(options.decommission)
+    decommissioned = [] if options.decommission is None else broker_ids(options.decommission)
     alive = {broker.broker_id for broker in live}
     chosen = sorted(alive if listed is None else alive.intersection(listed))
     for broker_id in sorted(set(listed or ()) - alive):
-        env.warn(f"Broker {broker_id} is not alive: nothing is placed there.")
-    holders = {broker_id for replicas in current.values() for broker_id in replicas}
-    silent = sorted(holders - alive - set(gone))
-    if silent and listed is None:
+        env.warn(f"Broker {broker_id} is not alive: no replicas are assigned to it.")
+    replica_brokers = {broker_id for replicas in current.values() for broker_id in replicas}
+    unreachable = sorted(replica_brokers - alive - set(decommissioned))
+    if unreachable and listed is None:
         raise CommandFailed(
-            f"Error: Broker {silent[0]} has replicas and is not alive. Start it; or name the"
-            " brokers that shall have the replicas with --broker-list; or move its replicas away"
-            f" with --decommission {silent[0]}."
+            f"Error: Broker {unreachable[0]} has replicas and is not alive. Start it; or name the"
+            " brokers for the replicas with --broker-list; or move its replicas away"
+            f" with --decommission {unreachable[0]}."
         )
-    unknown = sorted(set(gone) - alive - holders)
+    unknown = sorted(set(decommissioned) - alive - replica_brokers)
     if unknown:
         raise CommandFailed(f"Error: Unknown broker id {unknown[0]}")
     return _with_racks(
-        [b for b in live if b.broker_id in chosen and b.broker_id not in gone], options
+        [b for b in live if b.broker_id in chosen and b.broker_id not in decommissioned], options
     )
 
 
@@ -158,9 +158,9 @@ def _sizes(
     """The bytes of each partition's largest replica on a live broker."""
     from kafkapy.admin.log_dirs import describe_log_dirs
 
-    holders = {broker_id for replicas in current.values() for broker_id in replicas}
+    replica_brokers = {broker_id for replicas in current.values() for broker_id in replicas}
     sizes: dict[TopicPartition, int] = {}
-    for broker_id in sorted(holders & metadata.brokers.keys()):
+    for broker_id in sorted(replica_brokers & metadata.brokers.keys()):
         for directory in describe_log_dirs(cluster, broker_id):
             for (tp, _), log in directory.logs.items():
                 sizes[tp] = max(log.size_bytes, sizes.get(tp, 0))

@@ -11,8 +11,8 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
     one_action,
+    option_name,
     require,
-    spelled,
     value,
 )
 from kafkapy.common.comma_separated import java_split
@@ -58,65 +58,66 @@ class ReassignOptions(ClusterOptions):
 
     generate: bool = flag("Propose a reassignment; nothing is changed.")
     execute: bool = flag("Begin the moves of a reassignment file.")
-    verify: bool = flag("Tell how far they are; when all is over, remove the throttles.")
+    verify: bool = flag("Show the states of the moves; after the last move, remove the throttles.")
     cancel: bool = flag("Stop the moves of a reassignment file.")
     list_: bool = flag("List the partitions that are moving.")
-    reassignment_json_file: str | None = value(
-        "The replicas that partitions shall have.", metavar="FILE"
-    )
+    reassignment_json_file: str | None = value("The target replicas of partitions.", metavar="FILE")
     topics_to_move_json_file: str | None = value(
-        "With --generate: the topics. With --strategy minimal and the like the default is every"
-        " topic (--replication-factor: every topic that is not internal).",
+        "With --generate: the topics. With --strategy minimal or --decommission, the"
+        " default is all topics; with --replication-factor, all topics that are not"
+        " internal.",
         metavar="FILE",
     )
     broker_list: str | None = value(
-        "With --generate: the brokers that shall have the replicas. With --strategy minimal and the"
-        " like the default is every live broker.",
+        "With --generate: the brokers for the replicas. With --strategy minimal,"
+        " --decommission or --replication-factor, the default is all live brokers.",
         metavar="ID,ID,...",
     )
-    disable_rack_aware: bool = flag("With --generate: do not look at racks.")
+    disable_rack_aware: bool = flag("With --generate: ignore racks.")
     strategy: Strategy = value(
-        "With --generate: kafka places every topic anew; minimal moves as few replicas as even out"
-        " replicas and leaders over the brokers and the racks.",
+        "With --generate: kafka assigns all replicas again; minimal moves the fewest"
+        " replicas that balance replicas and leaders over the brokers and the racks.",
         metavar="kafka|minimal",
         default=Strategy.kafka,
         choices=Strategy,
     )
     decommission: str | None = value(
-        "With --generate: take everything off these brokers and leave the rest where it is.",
+        "With --generate: move all replicas off these brokers; other replicas stay.",
         metavar="ID,ID,...",
     )
     replication_factor: int | None = value(
-        "With --generate: give the topics this many replicas and leave the rest where it is.",
+        "With --generate: give the topics this number of replicas; other replicas stay.",
         metavar="N",
         bits=32,
     )
-    additional: bool = flag("With --execute: although other partitions move already.")
+    additional: bool = flag("With --execute: allow it while other partitions move.")
     throttle: int = value(
-        "With --execute: copy between brokers at this many bytes a second at most.",
+        "With --execute: the maximum bytes a second of copies between brokers.",
         metavar="BYTES",
         default=-1,
     )
     replica_alter_log_dirs_throttle: int = value(
-        "With --execute: copy between log directories at this many bytes a second at most.",
+        "With --execute: the maximum bytes a second of copies between log directories.",
         metavar="BYTES",
         default=-1,
     )
-    preserve_throttles: bool = flag("With --verify, --cancel: leave throttles alone.")
+    preserve_throttles: bool = flag("With --verify, --cancel: keep the throttles.")
     timeout: int = value(
-        "With --execute: how long to wait for log directory moves to begin, and in batches for a"
-        " broker that is gone.",
+        "With --execute: the time limit for log directory moves to begin, and in batches"
+        " for a broker to return.",
         metavar="MS",
         default=10_000,
     )
     batch_size: int | None = value(
-        "With --execute: move so many partitions at a time, and wait until their replicas are in"
-        " sync. The same command continues what was interrupted.",
+        "With --execute: move this number of partitions at a time, and wait until their"
+        " replicas are in sync. The same command continues an interrupted run.",
         metavar="N",
     )
-    dry_run: bool = flag("With --execute, --verify, --cancel: print the requests, send none.")
-    watch: bool = flag("With --verify: show how the moves go on until they are over.")
-    strict: bool = flag("With --verify: exit with 1 unless everything is where it shall be.")
+    dry_run: bool = flag(
+        "With --execute, --verify, --cancel: print the requests without sending them."
+    )
+    watch: bool = flag("With --verify: show the progress of the moves until they end.")
+    strict: bool = flag("With --verify: exit with 1 unless all replicas are at their targets.")
     zookeeper: str | None = value(
         "Deprecated: work with the znodes of a cluster up to Kafka 3.9.", metavar="HOST:PORT/PATH"
     )
@@ -147,7 +148,7 @@ def check(options: ReassignOptions) -> str:
         for name in NEEDS_BROKERS:
             if _is_set(options, name):
                 raise UsageError(
-                    f'You must specify --bootstrap-server when using "[{spelled(name)}]"'
+                    f'You must specify --bootstrap-server when using "[{option_name(name)}]"'
                 )
     if action in ("execute", "verify", "cancel"):
         require(options, "reassignment_json_file")
@@ -156,7 +157,8 @@ def check(options: ReassignOptions) -> str:
     for name in _ACTION_OPTIONS:
         if _is_set(options, name) and name not in OPTIONAL[action]:
             raise UsageError(
-                f'Option "[{spelled(name)}]" can\'t be used with action "[{spelled(action)}]"'
+                f'Option "[{option_name(name)}]" can\'t be used with action'
+                f' "[{option_name(action)}]"'
             )
     if options.batch_size is not None and options.batch_size < 1:
         raise UsageError("--batch-size must be at least 1")
@@ -174,9 +176,9 @@ def broker_ids(text: str) -> list[int]:
         if not is_natural(word.strip()):
             raise ConfigError(f"'{word}' is not a broker id")
         ids.append(int(word))
-    twice = sorted({broker_id for broker_id in ids if ids.count(broker_id) > 1})
-    if twice:
-        raise ConfigError(f"Broker list contains duplicate entries: {twice}")
+    duplicates = sorted({broker_id for broker_id in ids if ids.count(broker_id) > 1})
+    if duplicates:
+        raise ConfigError(f"Broker list contains duplicate entries: {duplicates}")
     return ids
 
 

@@ -69,14 +69,14 @@ class Bars:
         self._tasks: dict[object, TaskID] = {}
 
     def update(self, moves: Sequence[MoveProgress], now_s: float) -> None:
-        longest = sorted(moves, key=lambda m: m.done_bytes - m.total_bytes)[:BARS_MAX]
-        shown = {move.partition: move for move in sorted(longest)}
+        largest = sorted(moves, key=lambda m: m.done_bytes - m.total_bytes)[:BARS_MAX]
+        shown_moves = {move.partition: move for move in sorted(largest)}
         for partition, task in list(self._tasks.items()):
-            if partition not in shown:
+            if partition not in shown_moves:
                 # It is done: its bar stays full until the watch ends.
                 total = self._progress.tasks[self._progress.task_ids.index(task)].total
                 self._progress.update(task, completed=total or 0)
-        for partition, move in shown.items():
+        for partition, move in shown_moves.items():
             if partition not in self._tasks:
                 self._tasks[partition] = self._progress.add_task(str(partition), total=0)
             self._progress.update(
@@ -107,14 +107,14 @@ def _display(env: Environment) -> Iterator[Lines | Bars]:
 def batch_display(env: Environment) -> Iterator[Callable[[BatchProgress], None]]:
     """The display of a run in batches: a function that shows the number of moved partitions."""
     if not env.on_terminal:
-        told: set[int] = set()
+        reported: set[int] = set()
 
-        def tell(now: BatchProgress) -> None:
-            if now.done not in told:
-                told.add(now.done)
-                env.warn(f"{now.done} of {now.total} partitions moved")
+        def print_count(batch_progress: BatchProgress) -> None:
+            if batch_progress.done not in reported:
+                reported.add(batch_progress.done)
+                env.warn(f"{batch_progress.done} of {batch_progress.total} partitions moved")
 
-        yield tell
+        yield print_count
         return
     from rich import progress as bars
     from rich.console import Console
@@ -128,17 +128,24 @@ def batch_display(env: Environment) -> Iterator[Callable[[BatchProgress], None]]
     with bars.Progress(*columns, console=Console(file=env.stdout)) as progress:
         task = progress.add_task("", total=None)
 
-        def draw(now: BatchProgress) -> None:
-            moving = ", ".join(map(str, now.waiting[:3])) + (" ..." if now.waiting[3:] else "")
-            progress.update(task, completed=now.done, total=now.total, description=moving)
+        def draw(batch_progress: BatchProgress) -> None:
+            moving = ", ".join(map(str, batch_progress.waiting[:3])) + (
+                " ..." if batch_progress.waiting[3:] else ""
+            )
+            progress.update(
+                task, completed=batch_progress.done, total=batch_progress.total, description=moving
+            )
 
         yield draw
 
 
 def progress_line(moves: int, done_bytes: int, total_bytes: int, pace: Pace) -> str:
     """`3 moves: 1.0 MiB of 4.0 MiB, 3.0 MiB left, 512.0 KiB/s, 6 s left`."""
-    left = max(0, total_bytes - done_bytes)
-    parts = [f"{bytes_text(done_bytes)} of {bytes_text(total_bytes)}", f"{bytes_text(left)} left"]
+    remaining_bytes = max(0, total_bytes - done_bytes)
+    parts = [
+        f"{bytes_text(done_bytes)} of {bytes_text(total_bytes)}",
+        f"{bytes_text(remaining_bytes)} left",
+    ]
     if pace.bytes_per_s is not None:
         parts.append(f"{bytes_text(pace.bytes_per_s)}/s")
     if pace.seconds_left is not None:

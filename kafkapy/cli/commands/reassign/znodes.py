@@ -86,8 +86,11 @@ def _verify(cluster: ZnodeReassignments, options: ReassignOptions, env: Environm
     complete = all(state.is_complete for state in found.partitions)
     cleared = not found.any_running and not options.preserve_throttles
     if cleared:
-        named = {b for replicas in file.targets.values() for b in replicas}
-        brokers, topics = sorted(named.union(found.live)), sorted({t.topic for t in file.targets})
+        file_brokers = {b for replicas in file.targets.values() for b in replicas}
+        brokers, topics = (
+            sorted(file_brokers.union(found.live)),
+            sorted({t.topic for t in file.targets}),
+        )
         cluster.clear_throttles(brokers, topics)
         text += clearing_lines(brokers, topics)
     data = {

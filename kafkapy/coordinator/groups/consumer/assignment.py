@@ -13,7 +13,7 @@ from kafkapy.coordinator.groups.topic_source import TopicSource
 Assignment: TypeAlias = Mapping[Uuid, frozenset[int]]
 """Partitions by topic id. Never changed; no topic has an empty set."""
 
-NOTHING: Final[Assignment] = MappingProxyType({})
+EMPTY_ASSIGNMENT: Final[Assignment] = MappingProxyType({})
 
 
 class TopicIdPartition(NamedTuple):
@@ -38,13 +38,13 @@ def assignment_of(partitions: set[TopicIdPartition]) -> Assignment:
     return {topic_id: frozenset(indexes) for topic_id, indexes in by_topic.items()}
 
 
-def named(topics: TopicSource, assignment: Assignment) -> dict[str, frozenset[int]]:
+def by_topic_name(topics: TopicSource, assignment: Assignment) -> dict[str, frozenset[int]]:
     """The assignment by topic name, without deleted topics."""
     names = {topic_id: topics.name_of(topic_id) for topic_id in assignment}
     return {name: assignment[t] for t, name in names.items() if name is not None}
 
 
-def identified(topics: TopicSource, partitions: Collection[TopicPartition]) -> Assignment:
+def by_topic_id(topics: TopicSource, partitions: Collection[TopicPartition]) -> Assignment:
     """The assignment of these partitions by topic id, without deleted topics."""
     known = {name: topics.find(name) for name in {each.topic for each in partitions}}
     ids = {name: found.topic_id for name, found in known.items() if found is not None}

@@ -22,9 +22,13 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import deadlines, departure, member_steps
-from kafkapy.coordinator.groups.consumer.assignment import identified, named
+from kafkapy.coordinator.groups.consumer.assignment import by_topic_id, by_topic_name
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
-from kafkapy.coordinator.groups.consumer.downgrade import downgrade, emptied, may_downgrade
+from kafkapy.coordinator.groups.consumer.downgrade import (
+    downgrade,
+    may_downgrade,
+    replace_by_empty_classic,
+)
 from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
 from kafkapy.coordinator.groups.consumer.records import ClassicMember, MemberMetadata, MemberState
 from kafkapy.coordinator.groups.core import Core
@@ -43,12 +47,14 @@ from kafkapy.coordinator.groups.messages import (
 from kafkapy.coordinator.groups.timers import TimerKind
 
 
-def joined_group(core: Core, now_ms: int, group: Group, request: JoinGroup) -> Group | None:
+def maybe_convert_to_classic(
+    core: Core, now_ms: int, group: Group, request: JoinGroup
+) -> Group | None:
     """Convert a consumer group to a classic group if it is empty, or if this static member replaces
     its last member of the consumer protocol. None if it stays a consumer group."""
-    consumer = _consumers(group)
+    consumer = _consumer_group(group)
     if group.is_empty:
-        return emptied(core, group, consumer)
+        return replace_by_empty_classic(core, group, consumer)
     replaced = consumer.static_members.get(request.group_instance_id or "")
     if (
         replaced is None
@@ -65,9 +71,9 @@ def joined_group(core: Core, now_ms: int, group: Group, request: JoinGroup) -> G
         return None
     before = consumer.members[replaced]
     member = _member(request, subscription, before)
-    is_settled = consumer.is_settled(besides={replaced})
+    all_reconciled = consumer.all_reconciled(except_members={replaced})
     classic = downgrade(core, now_ms, group, {**consumer.members, replaced: member})
-    if not is_settled or {*member.subscribed_names} != consumer.topics_of(before):
+    if not all_reconciled or {*member.subscribed_names} != consumer.topics_of(before):
         reason = f"Downgrade group {group.group_id} from consumer to classic with stale assignment."
         rebalance.prepare(core, now_ms, classic, reason)
     return classic
@@ -88,13 +94,13 @@ def _check_protocols(core: Core, group: ConsumerGroup, request: JoinGroup) -> No
 def join(core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup) -> None:
     """Answer with the member's epoch when its step is in the log. A member without an id first gets
     an id (KIP-394)."""
-    consumer = _consumers(group)
+    consumer = _consumer_group(group)
     is_new = request.member_id == UNKNOWN_MEMBER_ID
     member_id = str(Uuid.random(core.random)) if is_new else request.member_id
     try:
         if not core.topics.is_known:  # topics would look deleted
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        departure.check_room(core, consumer, member_id, request.group_instance_id)
+        departure.check_capacity(core, consumer, member_id, request.group_instance_id)
         _check_protocols(core, consumer, request)
         replaced = _check_instance(consumer, request)
         subscription = _subscription(request)
@@ -108,12 +114,12 @@ def join(core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup
     if replaced is not None:
         member_steps.replace(core, changes, replaced, member_id)
     member = _member(request, subscription, consumer.members.get(member_id))
-    member_steps.describe(core, changes, member_id, member)
-    owned = identified(core.topics, subscription.owned)
+    member_steps.update_member(core, changes, member_id, member)
+    owned = by_topic_id(core.topics, subscription.owned)
     after = member_steps.advance(core, now_ms, changes, member_id, owned)
-    deadlines.end(core, TimerKind.CONSUMER_JOIN, consumer, member_id)
-    deadlines.end(core, TimerKind.CONSUMER_SYNC, consumer, member_id)
-    deadlines.limit(core, now_ms, TimerKind.CONSUMER_SYNC, consumer, member_id)
+    deadlines.cancel_rebalance_timeout(core, TimerKind.CONSUMER_JOIN, consumer, member_id)
+    deadlines.cancel_rebalance_timeout(core, TimerKind.CONSUMER_SYNC, consumer, member_id)
+    deadlines.schedule_rebalance_timeout(core, now_ms, TimerKind.CONSUMER_SYNC, consumer, member_id)
     result = JoinGroupResult(
         member_id,
         generation_id=after.member_epoch,
@@ -123,7 +129,7 @@ def join(core: Core, now_ms: int, token: Token, group: Group, request: JoinGroup
     store(core, group, changes, Answer(token, result, partial(JoinGroupResult, member_id)))
 
 
-def _consumers(group: Group) -> ConsumerGroup:
+def _consumer_group(group: Group) -> ConsumerGroup:
     assert group.consumer is not None, f"{group.group_id} is a classic group"
     return group.consumer
 
@@ -139,7 +145,7 @@ def _check_instance(group: ConsumerGroup, request: JoinGroup) -> str | None:
         return None
     if request.member_id == UNKNOWN_MEMBER_ID:
         return group.static_members.get(instance_id)
-    departure.check_static(group, request.member_id, instance_id)
+    departure.check_static_member(group, request.member_id, instance_id)
     return None
 
 
@@ -176,9 +182,9 @@ def _classic_member(
         ApiError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID or ILLEGAL_GENERATION.
     """
     if instance_id is None:
-        departure.check_dynamic(group, member_id)
+        departure.check_dynamic_member(group, member_id)
     else:
-        departure.check_static(group, member_id, instance_id)
+        departure.check_static_member(group, member_id, instance_id)
     classic = group.members[member_id].classic
     if classic is None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -189,7 +195,7 @@ def _classic_member(
 
 def sync(core: Core, now_ms: int, token: Token, group: Group, request: SyncGroup) -> None:
     """Answer with the member's partitions when they are in the log."""
-    consumer, member_id = _consumers(group), request.member_id
+    consumer, member_id = _consumer_group(group), request.member_id
     try:
         if not core.topics.is_known:  # clients retry a load error in JoinGroup, not in SyncGroup
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
@@ -200,9 +206,9 @@ def sync(core: Core, now_ms: int, token: Token, group: Group, request: SyncGroup
     except ApiError as refusal:
         core.outbox.reply(token, SyncGroupResult(refusal.code))
         return
-    deadlines.end(core, TimerKind.CONSUMER_SYNC, consumer, member_id)
+    deadlines.cancel_rebalance_timeout(core, TimerKind.CONSUMER_SYNC, consumer, member_id)
     deadlines.reset_session(core, now_ms, consumer, member_id)
-    partitions = named(core.topics, consumer.current_of(member_id).assigned)
+    partitions = by_topic_name(core.topics, consumer.current_of(member_id).assigned)
     version = version_of(classic.protocols[0][1])
     result = SyncGroupResult(
         protocol_type=request.protocol_type,
@@ -215,21 +221,26 @@ def sync(core: Core, now_ms: int, token: Token, group: Group, request: SyncGroup
 def _check_sync(
     core: Core, now_ms: int, group: ConsumerGroup, classic: ClassicMember, request: SyncGroup
 ) -> None:
-    told = (CONSUMER_PROTOCOL_TYPE, classic.protocols[0][0])
-    asked = (request.protocol_type, request.protocol_name)
-    if any(mine not in (None, theirs) for mine, theirs in zip(asked, told, strict=True)):
+    expected = (CONSUMER_PROTOCOL_TYPE, classic.protocols[0][0])
+    requested = (request.protocol_type, request.protocol_name)
+    if any(
+        value not in (None, expected_value)
+        for value, expected_value in zip(requested, expected, strict=True)
+    ):
         raise ApiError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     current = group.current_of(request.member_id)
     # A member that must revoke partitions has joined already. It rejoins after the revocation.
     has_to_revoke = current.state is MemberState.UNREVOKED_PARTITIONS
     if group.epoch > current.member_epoch and not has_to_revoke:
-        deadlines.limit(core, now_ms, TimerKind.CONSUMER_JOIN, group, request.member_id)
+        deadlines.schedule_rebalance_timeout(
+            core, now_ms, TimerKind.CONSUMER_JOIN, group, request.member_id
+        )
         raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS)
 
 
 def heartbeat(core: Core, now_ms: int, group: Group, request: Heartbeat) -> ErrorCode:
     """Return REBALANCE_IN_PROGRESS if the member must rejoin, within its rebalance timeout."""
-    consumer, member_id = _consumers(group), request.member_id
+    consumer, member_id = _consumer_group(group), request.member_id
     try:
         _classic_member(consumer, member_id, request.group_instance_id, request.generation_id)
     except ApiError as refusal:
@@ -237,18 +248,18 @@ def heartbeat(core: Core, now_ms: int, group: Group, request: Heartbeat) -> Erro
     deadlines.reset_session(core, now_ms, consumer, member_id)
     if not consumer.must_rejoin(member_id):
         return ErrorCode.NONE
-    deadlines.limit(core, now_ms, TimerKind.CONSUMER_JOIN, consumer, member_id)
+    deadlines.schedule_rebalance_timeout(core, now_ms, TimerKind.CONSUMER_JOIN, consumer, member_id)
     return ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def leave(core: Core, now_ms: int, token: Token, group: Group, request: LeaveGroup) -> None:
     """Remove members of either protocol."""
-    consumer, result = _consumers(group), LeaveGroupResult()
+    consumer, result = _consumer_group(group), LeaveGroupResult()
     found: list[str] = []
     for leaving in request.members:
         error = ErrorCode.NONE
         try:
-            found.append(_leaving(consumer, leaving))
+            found.append(_leaving_member_id(consumer, leaving))
         except ApiError as refusal:
             error = refusal.code
         result.members.append((leaving, error))
@@ -265,15 +276,15 @@ def leave(core: Core, now_ms: int, token: Token, group: Group, request: LeaveGro
         core.outbox.reply(token, result)
 
 
-def _leaving(group: ConsumerGroup, leaving: LeavingMember) -> str:
+def _leaving_member_id(group: ConsumerGroup, leaving: LeavingMember) -> str:
     """The id of a leaving member. Administrators name static members by instance id (KIP-345)."""
     member_id, instance_id = leaving.member_id, leaving.group_instance_id
     if not group.holds_offsets:  # members of share groups leave with a heartbeat only
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID)
     if instance_id is None:
-        departure.check_dynamic(group, member_id)
+        departure.check_dynamic_member(group, member_id)
         return member_id
     if member_id == UNKNOWN_MEMBER_ID:
         member_id = group.static_members.get(instance_id, UNKNOWN_MEMBER_ID)
-    departure.check_static(group, member_id, instance_id)
+    departure.check_static_member(group, member_id, instance_id)
     return member_id

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.coordinator.groups.consumer.assignment import (
-    NOTHING,
+    EMPTY_ASSIGNMENT,
     Assignment,
     TopicIdPartition,
     partitions_of,
@@ -79,9 +79,9 @@ class ConsumerGroup:
         "epoch",
         "group_id",
         "members",
+        "metadata_version",
         "owners",
         "regexes",
-        "seen_version",
         "static_members",
         "target",
         "target_epoch",
@@ -111,7 +111,7 @@ class ConsumerGroup:
         """The member that has each partition, or must still revoke it."""
 
         # Not in the records: state of this coordinator.
-        self.seen_version = -1
+        self.metadata_version = -1
         """The version of the metadata image that `topics` was compared with."""
         self.write_count = 0
         self.writes: list[Any] = []  # type: ignore[explicit-any]
@@ -126,12 +126,14 @@ class ConsumerGroup:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.target_epoch:
             return ConsumerGroupState.ASSIGNING
-        return ConsumerGroupState.STABLE if self.is_settled() else ConsumerGroupState.RECONCILING
+        return (
+            ConsumerGroupState.STABLE if self.all_reconciled() else ConsumerGroupState.RECONCILING
+        )
 
-    def is_settled(self, besides: Collection[str] = ()) -> bool:
-        """Whether all members, except `besides`, are at the target of the group's epoch."""
-        rest = self.members.keys() - besides
-        return all(is_reconciled(self.current_of(member_id), self.epoch) for member_id in rest)
+    def all_reconciled(self, except_members: Collection[str] = ()) -> bool:
+        """Whether all members, except `except_members`, are at the target of the group's epoch."""
+        remaining = self.members.keys() - except_members
+        return all(is_reconciled(self.current_of(member_id), self.epoch) for member_id in remaining)
 
     @property
     def is_blank(self) -> bool:
@@ -158,7 +160,7 @@ class ConsumerGroup:
 
     def target_of(self, member_id: str) -> Target:
         """The target of a member."""
-        return Target(self.target_epoch, self.target.get(member_id, NOTHING))
+        return Target(self.target_epoch, self.target.get(member_id, EMPTY_ASSIGNMENT))
 
     def is_free(self, member_id: str, partition: TopicIdPartition) -> bool:
         """Whether no other member has the partition."""
@@ -223,10 +225,10 @@ class ConsumerGroup:
 
     # Members of the classic protocol.
 
-    def are_classic(self, besides: Collection[str] = ()) -> bool:
-        """Whether all members, except `besides`, are of the classic protocol."""
-        rest = self.members.keys() - besides
-        return all(self.members[member_id].classic is not None for member_id in rest)
+    def all_classic(self, except_members: Collection[str] = ()) -> bool:
+        """Whether all members, except `except_members`, are of the classic protocol."""
+        remaining = self.members.keys() - except_members
+        return all(self.members[member_id].classic is not None for member_id in remaining)
 
     def supports_classic(self, protocol_type: str, names: Collection[str]) -> bool:
         """Whether the members of the classic protocol have one of these protocols in common."""
@@ -275,12 +277,12 @@ class ConsumerGroup:
             self.target[member_id] = value
 
     def _apply_current(self, member_id: str, value: CurrentAssignment | None) -> None:
-        for partition in _held(self.current.pop(member_id, _NEW)):
+        for partition in _current_partitions(self.current.pop(member_id, _NEW)):
             if self.owners.get(partition) == member_id:
                 del self.owners[partition]
         if value is not None:
             self.current[member_id] = value
-            self.owners.update(dict.fromkeys(_held(value), member_id))
+            self.owners.update(dict.fromkeys(_current_partitions(value), member_id))
 
     def _apply_regex(self, regex: str, value: ResolvedRegex | None) -> None:
         if value is None:
@@ -295,7 +297,7 @@ def member_keys(group_id: str, member_id: str) -> list[ConsumerKey]:
     return [ConsumerKey(kind, group_id, member_id) for kind in kinds]
 
 
-def _held(current: CurrentAssignment) -> Iterator[TopicIdPartition]:
+def _current_partitions(current: CurrentAssignment) -> Iterator[TopicIdPartition]:
     yield from partitions_of(current.assigned)
     yield from partitions_of(current.revoking)
 

@@ -36,14 +36,18 @@ def reset_session(core: Core, now_ms: int, group: ConsumerGroup, member_id: str)
     core.timers.set(key, now_ms + timeout_ms)
 
 
-def limit(core: Core, now_ms: int, kind: TimerKind, group: ConsumerGroup, member_id: str) -> None:
+def schedule_rebalance_timeout(
+    core: Core, now_ms: int, kind: TimerKind, group: ConsumerGroup, member_id: str
+) -> None:
     """Start the rebalance timeout for a member's step, unless it runs already."""
     key = TimerKey(kind, group.group_id, member_id)
     if core.timers.deadline_ms(key) is None:
         core.timers.set(key, now_ms + group.members[member_id].rebalance_timeout_ms)
 
 
-def end(core: Core, kind: TimerKind, group: ConsumerGroup, member_id: str) -> None:
+def cancel_rebalance_timeout(
+    core: Core, kind: TimerKind, group: ConsumerGroup, member_id: str
+) -> None:
     """Cancel the timeout of a step that the member has completed."""
     core.timers.cancel(TimerKey(kind, group.group_id, member_id))
 
@@ -66,4 +70,6 @@ def start_timers(core: Core, now_ms: int, group: ConsumerGroup) -> None:
         reset_session(core, now_ms, group, member_id)
         state = group.current_of(member_id).state
         if state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
-            limit(core, now_ms, TimerKind.CONSUMER_REVOCATION, group, member_id)
+            schedule_rebalance_timeout(
+                core, now_ms, TimerKind.CONSUMER_REVOCATION, group, member_id
+            )

@@ -8,7 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import deadlines
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING
+from kafkapy.coordinator.groups.consumer.assignment import EMPTY_ASSIGNMENT
 from kafkapy.coordinator.groups.consumer.consumer_group import (
     STATIC_LEAVE_EPOCH,
     ConsumerGroup,
@@ -17,7 +17,7 @@ from kafkapy.coordinator.groups.consumer.consumer_group import (
 from kafkapy.coordinator.groups.consumer.downgrade import downgrade, may_downgrade
 from kafkapy.coordinator.groups.consumer.group_epoch import (
     bump_epoch,
-    forget_unused_regexes,
+    delete_unused_regexes,
     refresh_topics,
 )
 from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
@@ -30,7 +30,9 @@ from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
 # Checks of the member.
 
 
-def check_room(core: Core, group: ConsumerGroup, member_id: str, instance_id: str | None) -> None:
+def check_capacity(
+    core: Core, group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> None:
     """Require that the group is not full, or that the member is known.
 
     Raises:
@@ -43,7 +45,7 @@ def check_room(core: Core, group: ConsumerGroup, member_id: str, instance_id: st
         raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
 
 
-def check_dynamic(group: ConsumerGroup, member_id: str) -> None:
+def check_dynamic_member(group: ConsumerGroup, member_id: str) -> None:
     """Require that a member exists.
 
     Raises:
@@ -54,7 +56,7 @@ def check_dynamic(group: ConsumerGroup, member_id: str) -> None:
         raise ApiError(ErrorCode.UNKNOWN_MEMBER_ID, message)
 
 
-def check_static(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
+def check_static_member(group: ConsumerGroup, member_id: str, instance_id: str) -> None:
     """Require that a member is the current one of its instance id.
 
     Raises:
@@ -81,23 +83,25 @@ def leave(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, gro
     assert consumer is not None, f"{group.group_id} is not a consumer group"
     member_id = request.member_id
     if request.instance_id is None:
-        check_dynamic(consumer, member_id)
+        check_dynamic_member(consumer, member_id)
     else:
-        check_static(consumer, member_id, request.instance_id)
-    is_back_soon = request.member_epoch == STATIC_LEAVE_EPOCH
-    how = "temporarily left" if is_back_soon else "left"
-    core.log.info("[GroupId %s] Member %s %s the consumer group.", group.group_id, member_id, how)
+        check_static_member(consumer, member_id, request.instance_id)
+    is_temporary = request.member_epoch == STATIC_LEAVE_EPOCH
+    action = "temporarily left" if is_temporary else "left"
+    core.log.info(
+        "[GroupId %s] Member %s %s the consumer group.", group.group_id, member_id, action
+    )
     result = ConsumerHeartbeatResult(member_id=member_id, member_epoch=request.member_epoch)
     answer = Answer(token, result)
-    if not is_back_soon:
+    if not is_temporary:
         remove(core, now_ms, group, {member_id}, answer)
         return
     changes = Changes(consumer)
     current = consumer.current_of(member_id)._replace(
-        member_epoch=STATIC_LEAVE_EPOCH, state=MemberState.STABLE, revoking=NOTHING
+        member_epoch=STATIC_LEAVE_EPOCH, state=MemberState.STABLE, revoking=EMPTY_ASSIGNMENT
     )
     changes.put(RecordType.CURRENT, current, member_id)
-    deadlines.end(core, TimerKind.CONSUMER_REVOCATION, consumer, member_id)
+    deadlines.cancel_rebalance_timeout(core, TimerKind.CONSUMER_REVOCATION, consumer, member_id)
     store(core, group, changes, answer)
 
 
@@ -112,9 +116,9 @@ def remove(
     group and rebalances."""
     consumer = group.consumer
     assert consumer is not None, f"{group.group_id} is not a consumer group"
-    rest = {m: each for m, each in consumer.members.items() if m not in member_ids}
-    if may_downgrade(core, consumer, member_ids, len(rest)):
-        classic = downgrade(core, now_ms, group, rest, answer)
+    remaining = {m: each for m, each in consumer.members.items() if m not in member_ids}
+    if may_downgrade(core, consumer, member_ids, len(remaining)):
+        classic = downgrade(core, now_ms, group, remaining, answer)
         reason = f"Downgrade group {group.group_id} from consumer to classic for member leaving."
         rebalance.prepare(core, now_ms, classic, reason)
         return
@@ -123,7 +127,7 @@ def remove(
         deadlines.cancel_timers(core, consumer.group_id, member_id)
         for key in member_keys(consumer.group_id, member_id):
             changes.erase(key)
-    forget_unused_regexes(changes)
+    delete_unused_regexes(changes)
     refresh_topics(core, changes)
     bump_epoch(changes)
     if not consumer.members:  # an Empty group has no target to compute

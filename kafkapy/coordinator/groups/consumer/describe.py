@@ -71,15 +71,15 @@ def _member(core: Core, group: ConsumerGroup, member_id: str) -> DescribedConsum
         member.subscribed_names,
         member.subscribed_regex,
         member.classic is not None,
-        _named(
+        _named_partitions(
             core,
             assignment_of({*partitions_of(current.assigned), *partitions_of(current.revoking)}),
         ),
-        _named(core, group.target_of(member_id).assignment),
+        _named_partitions(core, group.target_of(member_id).assignment),
     )
 
 
-def _named(core: Core, assignment: Assignment) -> list[NamedPartitions]:
+def _named_partitions(core: Core, assignment: Assignment) -> list[NamedPartitions]:
     """The partitions with topic names, without deleted topics."""
     rows = []
     for topic_id, indexes in assignment.items():

@@ -17,7 +17,7 @@ from kafkapy.common.consumer_protocol import (
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import deadlines
-from kafkapy.coordinator.groups.consumer.assignment import named
+from kafkapy.coordinator.groups.consumer.assignment import by_topic_name
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Answer
 from kafkapy.coordinator.groups.consumer.records import MemberMetadata
@@ -26,10 +26,12 @@ from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.member import Member
 
 
-def may_downgrade(core: Core, group: ConsumerGroup, besides: Collection[str], size: int) -> bool:
-    """Whether the group becomes a classic group when the members `besides` leave or are replaced.
+def may_downgrade(
+    core: Core, group: ConsumerGroup, removed_members: Collection[str], size: int
+) -> bool:
+    """Whether the group becomes a classic group when `removed_members` leave or are replaced.
     It then has `size` members."""
-    if not size or not group.holds_offsets or not group.are_classic(besides):
+    if not size or not group.holds_offsets or not group.all_classic(removed_members):
         return False
     reason = None
     if not core.config.may_downgrade_groups:
@@ -45,7 +47,7 @@ def may_downgrade(core: Core, group: ConsumerGroup, besides: Collection[str], si
     return reason is None
 
 
-def emptied(core: Core, group: Group, consumer: ConsumerGroup) -> Group:
+def replace_by_empty_classic(core: Core, group: Group, consumer: ConsumerGroup) -> Group:
     """Replace a consumer group by an Empty classic group, whose next batch deletes the old
     records."""
     new = core.replace_group(group)
@@ -66,16 +68,16 @@ def downgrade(
     consumer = group.consumer
     assert consumer is not None, f"{group.group_id} is a classic group"
     deadlines.cancel_all(core, consumer)
-    new = emptied(core, group, consumer)
+    new = replace_by_empty_classic(core, group, consumer)
     for member_id, described in members.items():
         new.add(_member(member_id, described), CONSUMER_PROTOCOL_TYPE)
-    new.take_up(consumer.epoch, new.select_protocol())
+    new.adopt_generation(consumer.epoch, new.select_protocol())
     for member_id, member in new.members.items():
-        partitions = named(core.topics, consumer.target_of(member_id).assignment)
+        partitions = by_topic_name(core.topics, consumer.target_of(member_id).assignment)
         version = version_of(member.metadata(new.protocol_name))
         member.assignment = encode_assignment(partitions, version)
         rebalance.reset_session(core, now_ms, new, member)
-    ticket = None if answer is None else core.outbox.park(answer.token)
+    ticket = None if answer is None else core.outbox.hold(answer.token)
 
     def stored(_now_ms: int, error: ErrorCode) -> None:
         if error is not ErrorCode.NONE:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from kafkapy.common.errors import ApiError
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING
+from kafkapy.coordinator.groups.consumer.assignment import EMPTY_ASSIGNMENT
 from kafkapy.coordinator.groups.consumer.assignors import ASSIGNORS, AssignedMember
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Changes
@@ -30,7 +30,7 @@ def bump_epoch(changes: Changes) -> None:
 def refresh_topics(core: Core, changes: Changes) -> bool:
     """Update the subscribed topics from the metadata. Returns whether they have changed."""
     group = changes.group
-    group.seen_version = core.topics.version
+    group.metadata_version = core.topics.version
     topics: dict[str, TopicMetadata] = {}
     for name in sorted(group.subscribed_topics):
         known = core.topics.find(name)
@@ -42,7 +42,7 @@ def refresh_topics(core: Core, changes: Changes) -> bool:
     return True
 
 
-def forget_unused_regexes(changes: Changes) -> None:
+def delete_unused_regexes(changes: Changes) -> None:
     """Delete the regular expressions that no member is subscribed to any more."""
     group = changes.group
     if group.regexes:
@@ -52,14 +52,14 @@ def forget_unused_regexes(changes: Changes) -> None:
 
 
 def refresh_regexes(
-    core: Core, changes: Changes, also: str | None, is_visible: Callable[[str], bool]
+    core: Core, changes: Changes, requested_regex: str | None, is_visible: Callable[[str], bool]
 ) -> bool:
-    """Match the topics again for expressions that are due, and for `also` if it is new. Returns
-    whether any match has changed."""
+    """Match the topics again for expressions that are due, and for `requested_regex` if it is new.
+    Returns whether any match has changed."""
     group, time_ms = changes.group, core.clock.time_ms()
     regexes = [*group.regexes]
-    if also is not None and also not in group.regexes:
-        regexes.append(also)
+    if requested_regex is not None and requested_regex not in group.regexes:
+        regexes.append(requested_regex)
     changed = False
     for regex in regexes:
         before = group.regexes.get(regex)
@@ -104,7 +104,9 @@ def update_target(core: Core, changes: Changes) -> None:
     }
     members = {
         member_id: AssignedMember(
-            member.instance_id, topics[member.subscription], group.target.get(member_id, NOTHING)
+            member.instance_id,
+            topics[member.subscription],
+            group.target.get(member_id, EMPTY_ASSIGNMENT),
         )
         for member_id, member in group.members.items()
     }

@@ -13,12 +13,12 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups.consumer import departure, member_steps
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING, is_subset
+from kafkapy.coordinator.groups.consumer.assignment import EMPTY_ASSIGNMENT, is_subset
 from kafkapy.coordinator.groups.consumer.consumer_group import STATIC_LEAVE_EPOCH, ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
 from kafkapy.coordinator.groups.consumer.records import CurrentAssignment, MemberMetadata
-from kafkapy.coordinator.groups.consumer.upgrade import upgrade, upgraded
+from kafkapy.coordinator.groups.consumer.upgrade import consumer_group_from_classic, upgrade
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.record_codec import fits_record
@@ -38,7 +38,7 @@ def consumer_heartbeat(core: Core, now_ms: int, token: Token, request: ConsumerH
             assert found.group is not None, "a new group has no member that could leave"
             departure.leave(core, now_ms, token, request, found.group)
         else:
-            _stay(core, now_ms, token, request, found)
+            _join_or_stay(core, now_ms, token, request, found)
     except ApiError as refusal:
         # Nothing has changed: every check comes before the first change.
         result = ConsumerHeartbeatResult(refusal.code, refusal.own_message)
@@ -49,7 +49,7 @@ def consumer_heartbeat(core: Core, now_ms: int, token: Token, request: ConsumerH
 
 
 def _check_request(core: Core, request: ConsumerHeartbeat) -> None:
-    needs_id = request.must_name_itself or request.member_epoch != 0
+    needs_id = request.requires_member_id or request.member_epoch != 0
     if needs_id and not request.member_id.strip():
         raise _invalid("MemberId can't be empty.")
     if not request.group_id.strip():
@@ -91,14 +91,14 @@ def _invalid(message: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-class _Found(NamedTuple):
+class _FoundGroup(NamedTuple):
     """The group of a request. A new group is not registered yet."""
 
     group: Group | None
     consumer: ConsumerGroup
 
 
-def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
+def _find(core: Core, request: ConsumerHeartbeat) -> _FoundGroup:
     """Find the group of a request. A member that joins creates it, or upgrades a classic group.
 
     Raises:
@@ -107,14 +107,17 @@ def _find(core: Core, request: ConsumerHeartbeat) -> _Found:
     group_id = request.group_id
     group = core.registry.find(group_id)
     if group is not None and group.consumer is not None and group.consumer.holds_offsets:
-        return _Found(group, group.consumer)
+        return _FoundGroup(group, group.consumer)
     if request.member_epoch != 0 or (group is not None and group.consumer is not None):
         kind = "Group" if request.member_epoch < 0 else "Consumer group"
-        what = f"{kind} {group_id} not found."
+        message = f"{kind} {group_id} not found."
         if group is not None:
-            what = f"Group {group_id} is not a consumer group."
-        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, what)
-    return _Found(group, ConsumerGroup(group_id) if group is None else upgraded(core, group))
+            message = f"Group {group_id} is not a consumer group."
+        raise ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
+    return _FoundGroup(
+        group,
+        ConsumerGroup(group_id) if group is None else consumer_group_from_classic(core, group),
+    )
 
 
 def _check_member(core: Core, request: ConsumerHeartbeat, group: ConsumerGroup) -> str | None:
@@ -124,13 +127,13 @@ def _check_member(core: Core, request: ConsumerHeartbeat, group: ConsumerGroup) 
         ApiError: the request is refused.
     """
     member_id, instance_id = request.member_id, request.instance_id
-    departure.check_room(core, group, member_id, instance_id)
+    departure.check_capacity(core, group, member_id, instance_id)
     if request.member_epoch == 0:
         return _check_joining(request, group)
     if instance_id is None:
-        departure.check_dynamic(group, member_id)
+        departure.check_dynamic_member(group, member_id)
     else:
-        departure.check_static(group, member_id, instance_id)
+        departure.check_static_member(group, member_id, instance_id)
     _check_epoch(request, group.current_of(member_id))
     return None
 
@@ -163,12 +166,12 @@ def _check_epoch(request: ConsumerHeartbeat, current: CurrentAssignment) -> None
             f"the group coordinator ({known}). The member must abandon all its partitions and "
             "rejoin.",
         )
-    missed = (
+    missed_answer = (
         epoch == current.previous_epoch
         and request.owned is not None
         and is_subset(request.owned, current.assigned)
     )
-    if epoch < known and not missed:
+    if epoch < known and not missed_answer:
         raise ApiError(
             ErrorCode.FENCED_MEMBER_EPOCH,
             f"The consumer group member has a smaller member epoch ({epoch}) than the one known by "
@@ -180,7 +183,9 @@ def _check_epoch(request: ConsumerHeartbeat, current: CurrentAssignment) -> None
 # Steps.
 
 
-def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, found: _Found) -> None:
+def _join_or_stay(
+    core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, found: _FoundGroup
+) -> None:
     consumer = found.consumer
     replaced = _check_member(core, request, consumer)
     if request.subscribed_regex:
@@ -194,8 +199,8 @@ def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, fou
         member_steps.replace(core, changes, replaced, member_id)
     before = consumer.current_of(member_id)
     member = _member(request, consumer.members.get(member_id))
-    member_steps.describe(core, changes, member_id, member, request.is_visible)
-    owned = NOTHING if request.member_epoch == 0 else request.owned
+    member_steps.update_member(core, changes, member_id, member, request.is_visible)
+    owned = EMPTY_ASSIGNMENT if request.member_epoch == 0 else request.owned
     after = member_steps.advance(core, now_ms, changes, member_id, owned)
     wants_assignment = request.is_full or after.assigned != before.assigned
     result = ConsumerHeartbeatResult(
@@ -211,7 +216,7 @@ def _stay(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, fou
     store(core, group, changes, Answer(token, result))
 
 
-def _register(core: Core, now_ms: int, found: _Found, changes: Changes) -> Group:
+def _register(core: Core, now_ms: int, found: _FoundGroup, changes: Changes) -> Group:
     """Register the group as a consumer group, and return it."""
     group = found.group
     if group is None:

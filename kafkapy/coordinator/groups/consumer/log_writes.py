@@ -52,11 +52,11 @@ class Changes:
     def __init__(self, group: ConsumerGroup) -> None:
         self.group = group
         self.records: dict[bytes, bytes | None] = {}
-        self.was_undone: Callable[[int], None] | None = None
+        self.on_undone: Callable[[int], None] | None = None
         """Called with the time when the changes are undone, if they upgraded a classic group."""
-        self.was_stored: Callable[[ErrorCode], None] | None = None
+        self.on_stored: Callable[[ErrorCode], None] | None = None
         """Called when the batch is replicated, or with the error if it is not."""
-        self._before: dict[ConsumerKey, Value | None] = {}
+        self._previous_values: dict[ConsumerKey, Value | None] = {}
 
     def put(self, kind: RecordType, value: Value, name: str = "") -> None:
         """Write a record, and apply it."""
@@ -88,12 +88,12 @@ class Changes:
 
     def undo(self) -> None:
         """Restore the previous value of every record."""
-        for key, value in reversed(self._before.items()):
+        for key, value in reversed(self._previous_values.items()):
             self.group.apply(key, value)
-        self.group.seen_version = -1
+        self.group.metadata_version = -1
 
     def _apply(self, key: ConsumerKey, value: Value | None) -> None:
-        self._before.setdefault(key, self.group.value(key))
+        self._previous_values.setdefault(key, self.group.value(key))
         self.group.apply(key, value)
 
 
@@ -111,21 +111,21 @@ class Write:
 
     number: int
     changes: Changes
-    again: Mapping[bytes, Unsaved]
+    rewritten: Mapping[bytes, Unsaved]
     """Records of earlier writes that the log may lack, by key. This write appends them again."""
     waiting: list[tuple[Ticket, Answer]] = field(default_factory=list)
 
     @property
     def keys(self) -> dict[bytes, None]:
         """The keys of the batch."""
-        return dict.fromkeys([*self.again, *self.changes.records])
+        return dict.fromkeys([*self.rewritten, *self.changes.records])
 
     @property
     def records(self) -> dict[bytes, bytes | None]:
         """The records of the batch. Records that are written again have their current values."""
-        if not self.again:
+        if not self.rewritten:
             return self.changes.records
-        return self.changes.group.values_of(self.again) | self.changes.records
+        return self.changes.group.values_of(self.rewritten) | self.changes.records
 
 
 def store(core: Core, group: Group, changes: Changes, answer: Answer | None = None) -> None:
@@ -137,19 +137,19 @@ def store(core: Core, group: Group, changes: Changes, answer: Answer | None = No
     if answer is None:
         return
     if consumer.writes:
-        consumer.writes[-1].waiting.append((core.outbox.park(answer.token), answer))
+        consumer.writes[-1].waiting.append((core.outbox.hold(answer.token), answer))
     else:
         core.outbox.reply(answer.token, answer.result)
 
 
-def doubt_loaded(consumer: ConsumerGroup) -> None:
+def mark_loaded_unreplicated(consumer: ConsumerGroup) -> None:
     """Mark the loaded records as unreplicated: the next write includes the group's epoch."""
     key = consumer.encode_key(ConsumerKey(RecordType.GROUP_EPOCH, consumer.group_id))
     assert key is not None, "every group's epoch is stored"
     consumer.unsaved[key] = Unsaved(_LOADED, True)
 
 
-def trust_loaded(consumer: ConsumerGroup) -> None:
+def mark_loaded_replicated(consumer: ConsumerGroup) -> None:
     """Mark the loaded records as replicated."""
     unsaved = consumer.unsaved.items()
     consumer.unsaved = {key: each for key, each in unsaved if each.number != _LOADED}
@@ -165,21 +165,21 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
     def appended(now_ms: int, error: ErrorCode, base_offset: int) -> None:
         consumer.writes.remove(write)
         if error in REPLICATED:
-            _forget(consumer, write)
+            _remove_replicated(consumer, write)
         elif base_offset != UNKNOWN_LOG_OFFSET:
-            _keep(consumer, dict.fromkeys(write.keys, Unsaved(write.number, True)))
+            _add_unsaved(consumer, dict.fromkeys(write.keys, Unsaved(write.number, True)))
         elif consumer.write_count == write.number and group.state is not DEAD:
             _undo(core, now_ms, write)
         else:
-            _keep(consumer, dict.fromkeys(write.keys, Unsaved(write.number, False)))
-        if error is ErrorCode.NONE and _is_after_a_gap(consumer, write):
+            _add_unsaved(consumer, dict.fromkeys(write.keys, Unsaved(write.number, False)))
+        if error is ErrorCode.NONE and _follows_gap(consumer, write):
             error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if changes.was_stored is not None:
-            changes.was_stored(error)
+        if changes.on_stored is not None:
+            changes.on_stored(error)
         for ticket, answer in write.waiting:
             refused = error is not ErrorCode.NONE
-            told = answer.refusal(STORE_ERRORS.get(error, error)) if refused else answer.result
-            core.outbox.answer(ticket, told)
+            result = answer.refusal(STORE_ERRORS.get(error, error)) if refused else answer.result
+            core.outbox.answer(ticket, result)
 
     time_ms = core.clock.time_ms()
     batch = [RecordData(key, value, time_ms) for key, value in write.records.items()]
@@ -191,14 +191,14 @@ def _undo(core: Core, now_ms: int, write: Write) -> None:
     changes = write.changes
     deadlines.cancel_all(core, changes.group)
     changes.undo()
-    _keep(changes.group, write.again)
-    if changes.was_undone is None:
+    _add_unsaved(changes.group, write.rewritten)
+    if changes.on_undone is None:
         deadlines.start_timers(core, now_ms, changes.group)
     else:
-        changes.was_undone(now_ms)
+        changes.on_undone(now_ms)
 
 
-def _keep(consumer: ConsumerGroup, records: Mapping[bytes, Unsaved]) -> None:
+def _add_unsaved(consumer: ConsumerGroup, records: Mapping[bytes, Unsaved]) -> None:
     """Add records to be written again. Of two writes of a key, the later one counts."""
     for key, unsaved in records.items():
         known = consumer.unsaved.get(key)
@@ -206,7 +206,7 @@ def _keep(consumer: ConsumerGroup, records: Mapping[bytes, Unsaved]) -> None:
             consumer.unsaved[key] = unsaved
 
 
-def _forget(consumer: ConsumerGroup, write: Write) -> None:
+def _remove_replicated(consumer: ConsumerGroup, write: Write) -> None:
     """Remove unsaved records that are now replicated: those of `write` and those appended
     before."""
     if not consumer.unsaved:
@@ -219,6 +219,6 @@ def _forget(consumer: ConsumerGroup, write: Write) -> None:
     }
 
 
-def _is_after_a_gap(consumer: ConsumerGroup, write: Write) -> bool:
+def _follows_gap(consumer: ConsumerGroup, write: Write) -> bool:
     """Whether the write builds on records that are not in the log."""
     return any(unsaved.number < write.number for unsaved in consumer.unsaved.values())

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 
 from kafkapy.coordinator.groups.consumer import deadlines
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment
+from kafkapy.coordinator.groups.consumer.assignment import EMPTY_ASSIGNMENT, Assignment
 from kafkapy.coordinator.groups.consumer.consumer_group import member_keys
 from kafkapy.coordinator.groups.consumer.group_epoch import (
     bump_epoch,
-    forget_unused_regexes,
+    delete_unused_regexes,
     refresh_regexes,
     refresh_topics,
     update_target,
@@ -37,11 +37,11 @@ def replace(core: Core, changes: Changes, old_id: str, new_id: str) -> None:
     for key in member_keys(group.group_id, old_id):
         changes.erase(key)
     changes.put(RecordType.MEMBER, member, new_id)
-    changes.put(RecordType.TARGET, NOTHING if target is None else target, new_id)
+    changes.put(RecordType.TARGET, EMPTY_ASSIGNMENT if target is None else target, new_id)
     changes.put(RecordType.CURRENT, current, new_id)
 
 
-def describe(
+def update_member(
     core: Core,
     changes: Changes,
     member_id: str,
@@ -56,11 +56,11 @@ def describe(
         changes.put(RecordType.MEMBER, member, member_id)
     changed = before is None or _subscription(before) != _subscription(member)
     if changed:
-        forget_unused_regexes(changes)
+        delete_unused_regexes(changes)
     matches_changed = False
     if is_visible is not None:
         matches_changed = refresh_regexes(core, changes, member.subscribed_regex, is_visible)
-    if changed or matches_changed or group.seen_version != core.topics.version:
+    if changed or matches_changed or group.metadata_version != core.topics.version:
         changed |= refresh_topics(core, changes)
     if changed:
         bump_epoch(changes)
@@ -83,9 +83,11 @@ def advance(
     after = reconcile(before, group.target_of(member_id), is_free, owned)
     if after != before:
         changes.put(RecordType.CURRENT, after, member_id)
-        deadlines.end(core, TimerKind.CONSUMER_REVOCATION, group, member_id)
+        deadlines.cancel_rebalance_timeout(core, TimerKind.CONSUMER_REVOCATION, group, member_id)
         must_revoke = after.state is MemberState.UNREVOKED_PARTITIONS
         if must_revoke and group.members[member_id].classic is None:
-            deadlines.limit(core, now_ms, TimerKind.CONSUMER_REVOCATION, group, member_id)
+            deadlines.schedule_rebalance_timeout(
+                core, now_ms, TimerKind.CONSUMER_REVOCATION, group, member_id
+            )
     deadlines.reset_session(core, now_ms, group, member_id)
     return after

@@ -13,7 +13,7 @@ from kafkapy.coordinator.groups.consumer.assignment import Assignment
 CONSUMER_GROUP_TYPE: Final = "consumer"
 
 
-def everything_is_visible(_topic: str) -> bool:
+def all_topics_visible(_topic: str) -> bool:
     """Visibility of topics without an authorizer: all are visible."""
     return True
 
@@ -24,7 +24,7 @@ class ConsumerHeartbeat:
 
     None stands for a field that has not changed since the last heartbeat; in
     `rebalance_timeout_ms`, -1 does. `is_visible` returns whether the caller may describe a topic;
-    regular expressions match visible topics only. `must_name_itself` is v1+, where the client
+    regular expressions match visible topics only. `requires_member_id` is v1+, where the client
     generates the member id.
     """
 
@@ -40,8 +40,8 @@ class ConsumerHeartbeat:
     owned: Assignment | None = None
     client_id: str = ""
     client_host: str = ""
-    must_name_itself: bool = True
-    is_visible: Callable[[str], bool] = everything_is_visible
+    requires_member_id: bool = True
+    is_visible: Callable[[str], bool] = all_topics_visible
 
     @property
     def is_full(self) -> bool:

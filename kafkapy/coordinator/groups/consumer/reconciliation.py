@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.coordinator.groups.consumer.assignment import (
-    NOTHING,
+    EMPTY_ASSIGNMENT,
     Assignment,
     TopicIdPartition,
     assignment_of,
@@ -81,9 +81,9 @@ def _next(
     owned: Assignment | None,
 ) -> CurrentAssignment:
     wanted = set(partitions_of(target.assignment))
-    had = set(partitions_of(current.assigned))
-    kept, revoking = had & wanted, assignment_of(had - wanted)
-    epochs = {partition: current.assignment_epoch(partition) for partition in had}
+    assigned = set(partitions_of(current.assigned))
+    kept, revoking = assigned & wanted, assignment_of(assigned - wanted)
+    epochs = {partition: current.assignment_epoch(partition) for partition in assigned}
     if revoking and (owned is None or overlap(owned, revoking)):
         return CurrentAssignment(
             current.member_epoch,
@@ -93,13 +93,13 @@ def _next(
             revoking,
             epochs,
         )
-    given = {partition for partition in wanted - kept if is_free(partition)}
-    is_whole = kept | given == wanted
+    newly_assigned = {partition for partition in wanted - kept if is_free(partition)}
+    is_complete = kept | newly_assigned == wanted
     return CurrentAssignment(
         target.epoch,
         current.member_epoch,
-        MemberState.STABLE if is_whole else MemberState.UNRELEASED_PARTITIONS,
-        assignment_of(kept | given),
-        NOTHING,
-        {p: epochs.get(p, target.epoch) for p in kept | given},
+        MemberState.STABLE if is_complete else MemberState.UNRELEASED_PARTITIONS,
+        assignment_of(kept | newly_assigned),
+        EMPTY_ASSIGNMENT,
+        {p: epochs.get(p, target.epoch) for p in kept | newly_assigned},
     )

@@ -24,7 +24,11 @@ from kafkapy.coordinator.compact_fields import (
     tagged_fields,
     uvarint,
 )
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment, TopicIdPartition
+from kafkapy.coordinator.groups.consumer.assignment import (
+    EMPTY_ASSIGNMENT,
+    Assignment,
+    TopicIdPartition,
+)
 from kafkapy.coordinator.record_fields import I16, I32, I64, RecordReader, string_field
 
 
@@ -109,8 +113,8 @@ class CurrentAssignment(NamedTuple):
     previous_epoch: int = -1
     """The epoch in the next heartbeat of a member that missed a response."""
     state: MemberState = MemberState.STABLE
-    assigned: Assignment = NOTHING
-    revoking: Assignment = NOTHING
+    assigned: Assignment = EMPTY_ASSIGNMENT
+    revoking: Assignment = EMPTY_ASSIGNMENT
     epochs: Mapping[TopicIdPartition, int] = MappingProxyType({})
 
     def assignment_epoch(self, partition: TopicIdPartition) -> int:
@@ -130,8 +134,8 @@ class ResolvedRegex(NamedTuple):
 class ShareStates(NamedTuple):
     """A group's share partitions, by the progress of their state in the share coordinator."""
 
-    initializing: Assignment = NOTHING
-    initialized: Assignment = NOTHING
+    initializing: Assignment = EMPTY_ASSIGNMENT
+    initialized: Assignment = EMPTY_ASSIGNMENT
     deleting: frozenset[Uuid] = frozenset()
     names: Mapping[Uuid, str] = MappingProxyType({})
 
@@ -144,7 +148,7 @@ Value: TypeAlias = (
 _CLASSIC_TAG: Final = 0
 _EPOCHS_TAG: Final = 0
 _NOT_NULL: Final = b"\1"
-_NAMED: Final = frozenset(
+_TYPES_WITH_NAME: Final = frozenset(
     {RecordType.MEMBER, RecordType.TARGET, RecordType.CURRENT, RecordType.REGEX}
 )
 
@@ -152,7 +156,7 @@ _NAMED: Final = frozenset(
 def encode_key(key: ConsumerKey) -> bytes:
     """Key bytes."""
     head = I16.pack(key.type) + string_field(key.group_id)
-    return head + string_field(key.name) if key.type in _NAMED else head
+    return head + string_field(key.name) if key.type in _TYPES_WITH_NAME else head
 
 
 def read_consumer_key(data: bytes | memoryview) -> ConsumerKey | None:
@@ -167,7 +171,7 @@ def read_consumer_key(data: bytes | memoryview) -> ConsumerKey | None:
         return None
     kind = RecordType(version)
     group_id = reader.string()
-    return ConsumerKey(kind, group_id, reader.string() if kind in _NAMED else "")
+    return ConsumerKey(kind, group_id, reader.string() if kind in _TYPES_WITH_NAME else "")
 
 
 def encode_value(key: ConsumerKey, value: Value) -> bytes:
@@ -306,18 +310,18 @@ def _current(current: CurrentAssignment) -> bytes:
             I32.pack(current.member_epoch),
             I32.pack(current.previous_epoch),
             bytes([current.state]),
-            _given(current, current.assigned),
-            _given(current, current.revoking),
+            _partitions_with_epochs(current, current.assigned),
+            _partitions_with_epochs(current, current.revoking),
         )
     )
 
 
-def _given(current: CurrentAssignment, assignment: Assignment) -> bytes:
+def _partitions_with_epochs(current: CurrentAssignment, assignment: Assignment) -> bytes:
     """Partitions by topic, each topic with their assignment epochs."""
 
     def topic(topic_id: Uuid, indexes: list[int]) -> bytes:
-        given = (current.assignment_epoch(TopicIdPartition(topic_id, i)) for i in indexes)
-        epochs = compact_array(map(I32.pack, given))
+        values = (current.assignment_epoch(TopicIdPartition(topic_id, i)) for i in indexes)
+        epochs = compact_array(map(I32.pack, values))
         tags = tagged_fields({_EPOCHS_TAG: epochs})
         return topic_id + compact_array(map(I32.pack, indexes)) + tags
 
@@ -325,7 +329,9 @@ def _given(current: CurrentAssignment, assignment: Assignment) -> bytes:
     return compact_array(topic(topic_id, sorted(indexes)) for topic_id, indexes in rows)
 
 
-def _read_given(reader: CompactReader, epochs: dict[TopicIdPartition, int]) -> Assignment:
+def _read_partitions_with_epochs(
+    reader: CompactReader, epochs: dict[TopicIdPartition, int]
+) -> Assignment:
     """Read partitions by topic, and put their assignment epochs into `epochs`."""
 
     def topic() -> tuple[Uuid, frozenset[int]]:
@@ -343,7 +349,10 @@ def _read_current(reader: CompactReader) -> CurrentAssignment:
     if state not in MemberState.__members__.values():
         raise reader.corrupt(f"member state {state} is not known")
     epochs: dict[TopicIdPartition, int] = {}
-    assigned, revoking = _read_given(reader, epochs), _read_given(reader, epochs)
+    assigned, revoking = (
+        _read_partitions_with_epochs(reader, epochs),
+        _read_partitions_with_epochs(reader, epochs),
+    )
     return CurrentAssignment(
         member_epoch, previous_epoch, MemberState(state), assigned, revoking, epochs
     )

@@ -20,7 +20,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import deadlines
-from kafkapy.coordinator.groups.consumer.assignment import Assignment, identified
+from kafkapy.coordinator.groups.consumer.assignment import Assignment, by_topic_id
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Changes
 from kafkapy.coordinator.groups.consumer.records import (
@@ -41,7 +41,7 @@ from kafkapy.coordinator.groups.member import Member
 from kafkapy.coordinator.groups.record_codec import GroupValue, group_key
 
 
-def upgraded(core: Core, group: Group) -> ConsumerGroup:
+def consumer_group_from_classic(core: Core, group: Group) -> ConsumerGroup:
     """Build the consumer group for a classic group, which does not change yet.
 
     Raises:
@@ -82,9 +82,9 @@ def _check(core: Core, group: Group) -> None:
 
 
 def _refusal(core: Core, group: Group, reason: str) -> ApiError:
-    what = f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}."
-    core.log.info("%s", what)
-    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, what)
+    message = f"Cannot upgrade classic group {group.group_id} to consumer group because {reason}."
+    core.log.info("%s", message)
+    return ApiError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
 def _member(group: Group, member: Member, subscription: Subscription) -> MemberMetadata:
@@ -119,16 +119,18 @@ def _assignments(
     Raises:
         ValueError: an assignment is unreadable.
     """
-    held = {name: {*_given(core, group, member)} for name, member in group.members.items()}
-    taken = set().union(*held.values())
+    assigned = {
+        name: {*_assigned_partitions(core, group, member)} for name, member in group.members.items()
+    }
+    taken = set().union(*assigned.values())
     for member_id, subscription in subscriptions.items():
         owned = {*subscription.owned} - taken
-        held[member_id] |= owned
+        assigned[member_id] |= owned
         taken |= owned
-    return {member_id: identified(core.topics, each) for member_id, each in held.items()}
+    return {member_id: by_topic_id(core.topics, each) for member_id, each in assigned.items()}
 
 
-def _given(core: Core, group: Group, member: Member) -> Sequence[TopicPartition]:
+def _assigned_partitions(core: Core, group: Group, member: Member) -> Sequence[TopicPartition]:
     """The partitions that the leader assigned. Raises ValueError if they are unreadable."""
     found = read_assignment(member.assignment)
     if found.user_data:
@@ -144,12 +146,12 @@ def upgrade(core: Core, now_ms: int, group: Group, changes: Changes) -> Group:
     """Replace the classic group by the consumer group of `changes`, and delete its record."""
     before = group.value({m.member_id: m.assignment for m in group.members.values()})
     was_rebalancing = group.state in (PREPARING_REBALANCE, COMPLETING_REBALANCE)
-    rebalance.send_away(core, group, ErrorCode.REBALANCE_IN_PROGRESS)
+    rebalance.refuse_waiting(core, group, ErrorCode.REBALANCE_IN_PROGRESS)
     changes.delete([*group.consumer_keys, group_key(group.group_id)])
     changes.put_all()
     new = core.replace_group(group)
     new.consumer = changes.group
-    changes.was_undone = partial(_restore, core, new, group, before, was_rebalancing)
+    changes.on_undone = partial(_restore, core, new, group, before, was_rebalancing)
     deadlines.start_timers(core, now_ms, changes.group)
     core.log.info("[GroupId %s] Converted the classic group to a consumer group.", group.group_id)
     return new

@@ -21,48 +21,52 @@ from kafkapy.coordinator.groups.consumer.assignors import Members
 
 def assign_shares(members: Members, partitions: Assignment) -> dict[str, Assignment]:
     """Assignments by member id; `partitions` are those that may be assigned."""
-    held: dict[str, set[TopicIdPartition]] = {member_id: set() for member_id in members}
-    for subscribers, topics in _classes(members, partitions).items():
+    assignments: dict[str, set[TopicIdPartition]] = {member_id: set() for member_id in members}
+    for subscribers, topics in _topics_by_subscribers(members, partitions).items():
         found = {TopicIdPartition(t, index) for t in topics for index in partitions[t]}
-        _share(held, members, subscribers, sorted(found))
-    return {member_id: assignment_of(mine) for member_id, mine in held.items()}
+        _assign_to_subscribers(assignments, members, subscribers, sorted(found))
+    return {member_id: assignment_of(assigned) for member_id, assigned in assignments.items()}
 
 
-def _classes(
+def _topics_by_subscribers(
     members: Members, partitions: Mapping[Uuid, object]
 ) -> dict[tuple[str, ...], list[Uuid]]:
     """Topics by their subscribers."""
-    classes: dict[tuple[str, ...], list[Uuid]] = {}
+    by_subscribers: dict[tuple[str, ...], list[Uuid]] = {}
     for topic_id in sorted(partitions):
         subscribers = tuple(sorted(m for m, each in members.items() if topic_id in each.topics))
         if subscribers:
-            classes.setdefault(subscribers, []).append(topic_id)
-    return classes
+            by_subscribers.setdefault(subscribers, []).append(topic_id)
+    return by_subscribers
 
 
-def _share(
-    held: dict[str, set[TopicIdPartition]],
+def _assign_to_subscribers(
+    assignments: dict[str, set[TopicIdPartition]],
     members: Members,
     subscribers: tuple[str, ...],
     partitions: list[TopicIdPartition],
 ) -> None:
     if not partitions:
         return
-    sharing = -(-len(subscribers) // len(partitions))
-    quota, extra = divmod(sharing * len(partitions), len(subscribers))
-    room = dict.fromkeys(partitions, sharing)
-    mine: dict[str, list[TopicIdPartition]] = {}
+    members_per_partition = -(-len(subscribers) // len(partitions))
+    quota, extra = divmod(members_per_partition * len(partitions), len(subscribers))
+    free_slots = dict.fromkeys(partitions, members_per_partition)
+    assigned: dict[str, list[TopicIdPartition]] = {}
     for member_id in sorted(subscribers, key=lambda m: (-len(members[m].previous), m)):
-        kept = [p for p in sorted(partitions_of(members[member_id].previous)) if room.get(p, 0)]
-        mine[member_id] = kept[: quota + (extra > 0)]
-        extra -= len(mine[member_id]) > quota
-        for partition in mine[member_id]:
-            room[partition] -= 1
+        kept = [
+            p for p in sorted(partitions_of(members[member_id].previous)) if free_slots.get(p, 0)
+        ]
+        assigned[member_id] = kept[: quota + (extra > 0)]
+        extra -= len(assigned[member_id]) > quota
+        for partition in assigned[member_id]:
+            free_slots[partition] -= 1
     for member_id in subscribers:
-        wanted = quota + (extra > 0 and len(mine[member_id]) <= quota) - len(mine[member_id])
-        extra -= wanted > quota - len(mine[member_id])
-        free = [p for p in partitions if p not in mine[member_id]]
-        for partition in sorted(free, key=lambda p: -room[p])[: max(wanted, 0)]:
-            mine[member_id].append(partition)
-            room[partition] -= 1
-        held[member_id].update(mine[member_id])
+        wanted = (
+            quota + (extra > 0 and len(assigned[member_id]) <= quota) - len(assigned[member_id])
+        )
+        extra -= wanted > quota - len(assigned[member_id])
+        free = [p for p in partitions if p not in assigned[member_id]]
+        for partition in sorted(free, key=lambda p: -free_slots[p])[: max(wanted, 0)]:
+            assigned[member_id].append(partition)
+            free_slots[partition] -= 1
+        assignments[member_id].update(assigned[member_id])

@@ -12,7 +12,7 @@ from typing import Final
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups.consumer import deadlines, departure
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING
+from kafkapy.coordinator.groups.consumer.assignment import EMPTY_ASSIGNMENT
 from kafkapy.coordinator.groups.consumer.assignors import AssignedMember
 from kafkapy.coordinator.groups.consumer.group_epoch import bump_epoch, refresh_topics
 from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
@@ -51,7 +51,7 @@ def share_heartbeat(core: Core, now_ms: int, token: Token, request: ShareHeartbe
             assert group is not None, "a new group has no member that could leave"
             departure.leave(core, now_ms, token, leaving, group)
         else:
-            _stay(core, now_ms, token, request, group, shares)
+            _join_or_stay(core, now_ms, token, request, group, shares)
     except ApiError as refusal:
         # Nothing has changed: every check comes before the first change.
         core.outbox.reply(token, ConsumerHeartbeatResult(refusal.code, refusal.own_message))
@@ -88,21 +88,21 @@ def _check_member(core: Core, request: ShareHeartbeat, group: ShareGroup) -> Non
         raise ApiError(ErrorCode.GROUP_MAX_SIZE_REACHED, message)
     if request.member_epoch == 0:
         return
-    departure.check_dynamic(group, member_id)
+    departure.check_dynamic_member(group, member_id)
     current = group.current_of(member_id)
     epoch, known = request.member_epoch, current.member_epoch
     if epoch > known or (epoch < known and epoch != current.previous_epoch):
         size = "greater" if epoch > known else "smaller"
-        also = f", and it does not match the previous member epoch ({current.previous_epoch})"
+        suffix = f", and it does not match the previous member epoch ({current.previous_epoch})"
         raise ApiError(
             ErrorCode.FENCED_MEMBER_EPOCH,
             f"The share group member has a {size} member epoch ({epoch}) than the one known by the "
-            f"group coordinator ({known}){also if epoch < known else ''}. The member must abandon"
+            f"group coordinator ({known}){suffix if epoch < known else ''}. The member must abandon"
             " all its partitions and rejoin.",
         )
 
 
-def _stay(
+def _join_or_stay(
     core: Core,
     now_ms: int,
     token: Token,
@@ -116,15 +116,15 @@ def _stay(
     group = states.register(core, group, shares)
     before = shares.current_of(member_id)
     _update_group(core, changes, shares, request)
-    states.begin_new(core, changes, shares)
-    after = reconcile(before, shares.target_of(member_id), lambda _: True, NOTHING)
+    states.request_initialization(core, changes, shares)
+    after = reconcile(before, shares.target_of(member_id), lambda _: True, EMPTY_ASSIGNMENT)
     if after != before:
         changes.put(RecordType.CURRENT, after, member_id)
     deadlines.reset_session(core, now_ms, shares, member_id)
     default = core.config.group_share_heartbeat_interval_ms
     name = "share.heartbeat.interval.ms"
     wants_assignment = request.member_epoch == 0 or request.subscribed_names is not None
-    wants_assignment |= _is_news(before, after, request.member_epoch)
+    wants_assignment |= _assignment_may_differ(before, after, request.member_epoch)
     result = ConsumerHeartbeatResult(
         member_id=member_id,
         member_epoch=after.member_epoch,
@@ -134,7 +134,7 @@ def _stay(
     store(core, group, changes, Answer(token, result))
 
 
-def _is_news(before: CurrentAssignment, after: CurrentAssignment, epoch: int) -> bool:
+def _assignment_may_differ(before: CurrentAssignment, after: CurrentAssignment, epoch: int) -> bool:
     """Whether the member's assignment may differ from the one that it last received."""
     return after.assigned != before.assigned or epoch != after.member_epoch
 
@@ -146,10 +146,10 @@ def _update_group(core: Core, changes: Changes, group: ShareGroup, request: Shar
     if member != before:
         changes.put(RecordType.MEMBER, member, request.member_id)
     changed = before is None or before.subscribed_names != member.subscribed_names
-    if changed or group.seen_version != core.topics.version:
+    if changed or group.metadata_version != core.topics.version:
         changed |= refresh_topics(core, changes)
-        states.forget_deleted(core, changes, group)
-    if changed or (group.epoch == group.target_epoch and group.unassigned):
+        states.remove_deleted_topics(core, changes, group)
+    if changed or (group.epoch == group.target_epoch and group.has_unassigned):
         bump_epoch(changes)
     if group.epoch > group.target_epoch:
         _update_target(core, changes, group)
@@ -178,7 +178,7 @@ def _update_target(core: Core, changes: Changes, group: ShareGroup) -> None:
                 for name in member.subscribed_names
                 if name in group.topics
             ),
-            group.target.get(member_id, NOTHING),
+            group.target.get(member_id, EMPTY_ASSIGNMENT),
         )
         for member_id, member in group.members.items()
     }

@@ -19,7 +19,7 @@ from kafkapy.coordinator.compact_fields import (
     compact_array,
     compact_string,
 )
-from kafkapy.coordinator.groups.consumer.assignment import NOTHING, Assignment
+from kafkapy.coordinator.groups.consumer.assignment import EMPTY_ASSIGNMENT, Assignment
 from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
     CurrentAssignment,
@@ -43,7 +43,7 @@ _KEY_VERSIONS: Final[Mapping[RecordType, int]] = {
     RecordType.SHARE_STATES: 15,
 }
 _TYPES: Final = {version: kind for kind, version in _KEY_VERSIONS.items()}
-_NAMED: Final = frozenset({RecordType.MEMBER, RecordType.TARGET, RecordType.CURRENT})
+_TYPES_WITH_NAME: Final = frozenset({RecordType.MEMBER, RecordType.TARGET, RecordType.CURRENT})
 
 
 class ShareEpoch(NamedTuple):
@@ -65,7 +65,7 @@ def encode_key(key: ConsumerKey) -> bytes | None:
     if version is None:
         return None
     head = I16.pack(version) + string_field(key.group_id)
-    return head + string_field(key.name) if key.type in _NAMED else head
+    return head + string_field(key.name) if key.type in _TYPES_WITH_NAME else head
 
 
 def read_share_key(data: bytes) -> ConsumerKey | None:
@@ -79,7 +79,7 @@ def read_share_key(data: bytes) -> ConsumerKey | None:
     if kind is None:
         return None
     group_id = reader.string()
-    return ConsumerKey(kind, group_id, reader.string() if kind in _NAMED else "")
+    return ConsumerKey(kind, group_id, reader.string() if kind in _TYPES_WITH_NAME else "")
 
 
 def encode_value(value: Value | ShareEpoch) -> bytes:
@@ -173,4 +173,6 @@ def _read_states(reader: CompactReader) -> ShareStates:
 
     initializing, initialized = dict(reader.compact_array(topic)), dict(reader.compact_array(topic))
     deleting = frozenset(reader.compact_array(deleted))
-    return ShareStates(initializing or NOTHING, initialized or NOTHING, deleting, names)
+    return ShareStates(
+        initializing or EMPTY_ASSIGNMENT, initialized or EMPTY_ASSIGNMENT, deleting, names
+    )

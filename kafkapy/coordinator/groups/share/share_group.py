@@ -35,10 +35,11 @@ from kafkapy.coordinator.groups.share.records import (
 
 
 class ShareGroup(ConsumerGroup):
-    """The state of one share group. `requested`: share partitions that the share coordinator is
-    initializing, each with its epoch. `ending`: topics whose states it is deleting."""
+    """The state of one share group. `requested_epochs` has the epoch of each share partition that
+    the share coordinator is initializing, `deleting_topics` the topics whose states it is deleting.
+    """
 
-    __slots__ = ("_unassigned", "ending", "requested", "states", "topics_hash")
+    __slots__ = ("_has_unassigned", "deleting_topics", "requested_epochs", "states", "topics_hash")
 
     group_type = SHARE_GROUP_TYPE
     protocol_type = SHARE_PROTOCOL_TYPE
@@ -48,9 +49,9 @@ class ShareGroup(ConsumerGroup):
         super().__init__(group_id)
         self.states = ShareStates()
         self.topics_hash = 0
-        self.requested: dict[TopicIdPartition, int] = {}
-        self.ending: set[Uuid] = set()
-        self._unassigned: bool | None = None  # until the next record
+        self.requested_epochs: dict[TopicIdPartition, int] = {}
+        self.deleting_topics: set[Uuid] = set()
+        self._has_unassigned: bool | None = None  # until the next record
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -68,14 +69,14 @@ class ShareGroup(ConsumerGroup):
         return any(self.states[:3])
 
     @property
-    def unassigned(self) -> bool:
+    def has_unassigned(self) -> bool:
         """Whether initialized share partitions of subscribed topics are missing in the target."""
-        if self._unassigned is None:
-            self._unassigned = self._has_unassigned()
-        return self._unassigned
+        if self._has_unassigned is None:
+            self._has_unassigned = self._compute_has_unassigned()
+        return self._has_unassigned
 
-    def _has_unassigned(self) -> bool:
-        target = {each for mine in self.target.values() for each in partitions_of(mine)}
+    def _compute_has_unassigned(self) -> bool:
+        target = {each for assigned in self.target.values() for each in partitions_of(assigned)}
         subscribed = {topic.topic_id for topic in self.topics.values()}
         return any(
             partition.topic_id in subscribed and partition not in target
@@ -84,14 +85,16 @@ class ShareGroup(ConsumerGroup):
 
     def uninitialized(self) -> set[TopicIdPartition]:
         """The partitions of its topics whose state is not initialized."""
-        begun = self.states.initialized
-        if all(len(begun.get(t.topic_id, ())) >= t.num_partitions for t in self.topics.values()):
+        initialized = self.states.initialized
+        if all(
+            len(initialized.get(t.topic_id, ())) >= t.num_partitions for t in self.topics.values()
+        ):
             return set()  # the usual case, and each heartbeat calls this
         known = set(partitions_of(self.states.initialized))
         return {
             partition
             for topic in self.topics.values()
-            if topic.topic_id not in self.ending
+            if topic.topic_id not in self.deleting_topics
             for index in range(topic.num_partitions)
             if (partition := TopicIdPartition(topic.topic_id, index)) not in known
         }
@@ -105,7 +108,7 @@ class ShareGroup(ConsumerGroup):
         known."""
         is_same = super().has_topics(topics)
         if not is_same and not self.topics and topics_hash(topics) == self.topics_hash:
-            self.topics, self._unassigned = topics, None
+            self.topics, self._has_unassigned = topics, None
             return True
         return is_same
 
@@ -133,7 +136,7 @@ class ShareGroup(ConsumerGroup):
 
     def apply(self, key: ConsumerKey, value: Value | None) -> None:
         """Apply one record; None is a tombstone."""
-        self._unassigned = None
+        self._has_unassigned = None
         if key.type is RecordType.SHARE_STATES:
             assert value is None or isinstance(value, ShareStates), "a record of share partitions"
             self.states = value or ShareStates()

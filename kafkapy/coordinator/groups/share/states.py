@@ -64,14 +64,14 @@ def register(core: Core, group: Group | None, shares: ShareGroup) -> Group:
 # In a heartbeat.
 
 
-def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
+def request_initialization(core: Core, changes: Changes, group: ShareGroup) -> None:
     """Request the state of partitions that have none, when the log has this step. Otherwise a
     replaced coordinator that is not aware of its successor could initialize them in an epoch of its
     own. If that epoch is later than the successor's, the group's progress since would be lost.
 
     States whose deletion did not end are initialized again: their members joined later, in a later
     epoch."""
-    wanted = group.uninitialized() - group.requested.keys()
+    wanted = group.uninitialized() - group.requested_epochs.keys()
     if not wanted:
         return
     # Written even if it changes nothing: its replication shows that this broker still leads.
@@ -83,25 +83,25 @@ def begin_new(core: Core, changes: Changes, group: ShareGroup) -> None:
         names=names,
     )
     changes.put(RecordType.SHARE_STATES, states)
-    group.requested |= dict.fromkeys(wanted, group.epoch)
+    group.requested_epochs |= dict.fromkeys(wanted, group.epoch)
     request = StateRequest(group.group_id, group.epoch, assignment_of(wanted))
 
     def stored(error: ErrorCode) -> None:
         if error is ErrorCode.NONE:
             core.state_requests.append(request)
         else:
-            _forget_requested(group, wanted)
+            _remove_requested(group, wanted)
 
-    changes.was_stored = stored
+    changes.on_stored = stored
 
 
-def forget_deleted(core: Core, changes: Changes, group: ShareGroup) -> None:
+def remove_deleted_topics(core: Core, changes: Changes, group: ShareGroup) -> None:
     """Remove the share partitions of deleted topics. The share coordinator removes them as well,
     and refuses requests to delete them."""
     known = {*group.states.initializing, *group.states.initialized, *group.states.deleting}
-    gone = frozenset(topic_id for topic_id in known if core.topics.name_of(topic_id) is None)
-    if gone:
-        changes.put(RecordType.SHARE_STATES, without_topics(group.states, gone))
+    deleted = frozenset(topic_id for topic_id in known if core.topics.name_of(topic_id) is None)
+    if deleted:
+        changes.put(RecordType.SHARE_STATES, without_topics(group.states, deleted))
 
 
 def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> None:
@@ -116,8 +116,8 @@ def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> N
         return
     shares, epoch = group.consumer, request.state_epoch
     wanted = set(partitions_of(request.partitions))
-    partitions = {each for each in wanted if shares.requested.get(each) == epoch}
-    _forget_requested(shares, partitions)
+    partitions = {each for each in wanted if shares.requested_epochs.get(each) == epoch}
+    _remove_requested(shares, partitions)
     if error is not ErrorCode.NONE:
         core.log.warning(
             "[GroupId %s] The state of %d share partitions could not be initialized: %s",
@@ -134,9 +134,9 @@ def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> N
     store(core, group, changes)
 
 
-def _forget_requested(group: ShareGroup, partitions: set[TopicIdPartition]) -> None:
+def _remove_requested(group: ShareGroup, partitions: set[TopicIdPartition]) -> None:
     for partition in partitions:
-        del group.requested[partition]
+        del group.requested_epochs[partition]
 
 
 # For administrators.
@@ -145,7 +145,7 @@ def _forget_requested(group: ShareGroup, partitions: set[TopicIdPartition]) -> N
 def list_states(core: Core, token: Token, request: ListShareStates) -> None:
     """The share partitions whose state the share coordinator has."""
     try:
-        _, shares = _loaded(core, request.group_id)
+        _, shares = _find_loaded(core, request.group_id)
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
         return
@@ -155,7 +155,7 @@ def list_states(core: Core, token: Token, request: ListShareStates) -> None:
 def alter_offsets(core: Core, token: Token, request: AlterShareOffsets) -> None:
     """Start a new epoch, in which the share coordinator reinitializes the partitions."""
     try:
-        group, shares = _loaded(core, request.group_id, may_create=True)
+        group, shares = _find_loaded(core, request.group_id, may_create=True)
         _check_empty(shares)
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
@@ -177,40 +177,40 @@ def states_altered(core: Core, token: Token, request: StateRequest) -> None:
     """Record that the share coordinator has reinitialized these partitions. Until the log has this
     record, the next coordinator would initialize them again, at no particular offset; so would the
     heartbeat of a member that has joined meanwhile."""
-    begun = set(partitions_of(request.partitions))
+    initialized = set(partitions_of(request.partitions))
     try:
-        group, shares = _loaded(core, request.group_id)
-        if not begun.issubset(partitions_of(shares.states.initialized)):
+        group, shares = _find_loaded(core, request.group_id)
+        if not initialized.issubset(partitions_of(shares.states.initialized)):
             _check_empty(shares)
-        is_as_it_was = begun.issubset(partitions_of(shares.states.initializing))
-        if not is_as_it_was or begun & shares.requested.keys():
-            message = "The share partitions were begun anew or deleted meanwhile."
+        is_initializing = initialized.issubset(partitions_of(shares.states.initializing))
+        if not is_initializing or initialized & shares.requested_epochs.keys():
+            message = "The share partitions were initialized again or deleted meanwhile."
             raise ApiError(ErrorCode.REBALANCE_IN_PROGRESS, message)
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
         return
     assert group is not None, "only a group that exists is altered"
     changes = Changes(shares)
-    changes.put(RecordType.SHARE_STATES, with_initialized(shares.states, begun))
+    changes.put(RecordType.SHARE_STATES, with_initialized(shares.states, initialized))
     store(core, group, changes, Answer(token, ShareStatesResult(), ShareStatesResult))
 
 
 def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> None:
     """Mark topics whose states the share coordinator then deletes."""
     try:
-        group, shares = _loaded(core, request.group_id)
+        group, shares = _find_loaded(core, request.group_id)
         _check_empty(shares)
         if not core.topics.is_known:
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)  # topics would look deleted
-        if shares.requested:  # the share coordinator may initialize them after the deletion
-            message = "Share partitions of the group are just beginning."
+        if shares.requested_epochs:  # the share coordinator may initialize them after the deletion
+            message = "Share partitions of the group are being initialized."
             raise ApiError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, message)
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
         return
     assert group is not None, "only a group that exists is deleted"
     changes = Changes(shares)
-    forget_deleted(core, changes, shares)
+    remove_deleted_topics(core, changes, shares)
     states = shares.states
     known = _all_partitions(core, states)
     wanted = known if request.topic_ids is None else {
@@ -221,13 +221,13 @@ def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> Non
         changes.put(
             RecordType.SHARE_STATES, kept._replace(deleting=states.deleting | wanted.keys())
         )
-        shares.ending |= wanted.keys()
+        shares.deleting_topics |= wanted.keys()
 
     def stored(error: ErrorCode) -> None:
         if error is not ErrorCode.NONE:  # then nothing is deleted
-            shares.ending -= wanted.keys()
+            shares.deleting_topics -= wanted.keys()
 
-    changes.was_stored = stored
+    changes.on_stored = stored
     result = ShareStatesResult(partitions=wanted)
     store(core, group, changes, Answer(token, result, ShareStatesResult))
 
@@ -246,22 +246,23 @@ def _all_partitions(core: Core, states: ShareStates) -> dict[Uuid, frozenset[int
 def states_deleted(core: Core, token: Token, request: ShareStatesDeleted) -> None:
     """Record that the share coordinator has deleted the states of these topics."""
     try:
-        group, shares = _loaded(core, request.group_id)
+        group, shares = _find_loaded(core, request.group_id)
     except ApiError as refusal:
         core.outbox.reply(token, ShareStatesResult(refusal.code, refusal.message))
         return
     assert group is not None, "only a group that exists is deleted"
     changes = Changes(shares)
-    gone = frozenset(request.topic_ids)
-    shares.ending -= {*gone, *request.failed}
-    if gone:
+    deleted = frozenset(request.topic_ids)
+    shares.deleting_topics -= {*deleted, *request.failed}
+    if deleted:
         changes.put(
-            RecordType.SHARE_STATES, shares.states._replace(deleting=shares.states.deleting - gone)
+            RecordType.SHARE_STATES,
+            shares.states._replace(deleting=shares.states.deleting - deleted),
         )
     store(core, group, changes, Answer(token, ShareStatesResult(), ShareStatesResult))
 
 
-def _loaded(
+def _find_loaded(
     core: Core, group_id: str, *, may_create: bool = False
 ) -> tuple[Group | None, ShareGroup]:
     """Find a share group that is coordinated here.

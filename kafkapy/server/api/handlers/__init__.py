@@ -180,22 +180,22 @@ _ROWS: Final = (
 )
 
 
-def _api(key: ApiKey, module: ModuleType, low: int, high: int) -> AnyApi:
+def _api(key: ApiKey, module: ModuleType, min_version: int, max_version: int) -> AnyApi:
     request = request_class(key)
     name = request.__name__.removesuffix("Request")
     refuse = getattr(module, "refuse", None) or _top_level_refusal(response_class(key))
-    return Api(name, low, high, request, refuse)
+    return Api(name, min_version, max_version, request, refuse)
 
 
 def _top_level_refusal(response: type[Message]) -> Refuse[Message, Message]:
     """The refusal of APIs with a top-level error code. Other APIs close the connection."""
 
     def refuse(request: Message, error: ApiError, version: int) -> Message | CloseConnection:
-        made = response()
-        if not hasattr(made, "error_code"):
+        response_message = response()
+        if not hasattr(response_message, "error_code"):
             return CLOSE_CONNECTION
-        made.error_code = error.code
-        return made
+        response_message.error_code = error.code
+        return response_message
 
     return refuse
 

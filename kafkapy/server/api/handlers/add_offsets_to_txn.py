@@ -22,9 +22,9 @@ from kafkapy.server.api.handler_support import transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.coordinators.transaction_service import TransactionService
-from kafkapy.server.requests.outcomes import Later, Outcome
+from kafkapy.server.requests.outcomes import Outcome, ResponseCoroutine
 
-_FIRST_VERSION_WITH_FENCED = 2
+_FIRST_VERSION_WITH_PRODUCER_FENCED = 2
 
 
 def handle(
@@ -34,7 +34,7 @@ def handle(
     creator: AutoCreator,
     context: RequestContext,
     request: AddOffsetsToTxnRequest,
-) -> Outcome[AddOffsetsToTxnResponse] | Later[AddOffsetsToTxnResponse]:
+) -> Outcome[AddOffsetsToTxnResponse] | ResponseCoroutine[AddOffsetsToTxnResponse]:
     """Add the group's partition."""
     partition = TopicPartition(
         GROUP_METADATA_TOPIC, groups.coordinator.partition_for(request.group_id)
@@ -46,17 +46,19 @@ def handle(
 
     if metadata.image.partition(*partition) is None:
         return create()
-    question = AddPartitions(
+    coordinator_request = AddPartitions(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),
         [partition],
     )
 
     def response(result: PartitionsResult) -> AddOffsetsToTxnResponse:
-        code = transactional_error(result.error, context.version, _FIRST_VERSION_WITH_FENCED)
+        code = transactional_error(
+            result.error, context.version, _FIRST_VERSION_WITH_PRODUCER_FENCED
+        )
         return AddOffsetsToTxnResponse(error_code=code)
 
-    return transactions.call(transactions.coordinator.add_partitions, question, response)
+    return transactions.call(transactions.coordinator.add_partitions, coordinator_request, response)
 
 
 def refuse(

@@ -35,10 +35,10 @@ from kafkapy.server.api.handler_support import gather, transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Work, finished, pieces
+from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks, run_now
 
 _FIRST_BATCHED_VERSION = 4
-_FIRST_VERSION_WITH_FENCED = 2
+_FIRST_VERSION_WITH_PRODUCER_FENCED = 2
 
 
 def handle(
@@ -48,23 +48,23 @@ def handle(
     request: AddPartitionsToTxnRequest,
 ) -> Work[Outcome[AddPartitionsToTxnResponse]]:
     """Add partitions to each transaction. The response waits for all."""
-    asked = _transactions(request, context.version)
+    requested_transactions = _transactions(request, context.version)
     starts = []
-    for transaction in asked:
-        partitions, errors = yield from _checked(metadata, transaction, context.version)
+    for transaction in requested_transactions:
+        partitions, errors = yield from _check_partitions(metadata, transaction, context.version)
         starts.append(partial(_add, transactions, transaction, partitions, errors, context.version))
         yield 1
 
     def response(results: list[PartitionsResult]) -> Work[AddPartitionsToTxnResponse]:
         rows = []
-        for transaction, result in zip(asked, results, strict=True):
+        for transaction, result in zip(requested_transactions, results, strict=True):
             rows.append((yield from _row(transaction, result, context.version)))
         return _response(rows, context.version)
 
     return (yield from gather(starts, response))
 
 
-def _checked(
+def _check_partitions(
     metadata: MetadataCache, transaction: AddPartitionsToTxnTransaction, version: int
 ) -> Work[tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]]:
     """The distinct partitions in the request, and errors for partitions that cannot be added."""
@@ -107,20 +107,20 @@ def _add(
     partitions: list[TopicPartition],
     errors: dict[TopicPartition, ErrorCode],
     version: int,
-    answered: Callable[[PartitionsResult], None],
+    on_result: Callable[[PartitionsResult], None],
 ) -> None:
     if errors:
-        answered(PartitionsResult(ErrorCode.OPERATION_NOT_ATTEMPTED, errors))
+        on_result(PartitionsResult(ErrorCode.OPERATION_NOT_ATTEMPTED, errors))
         return
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
-        service.ask(
+        service.run_internal(
             service.coordinator.verify_partitions,
             VerifyPartitions(transaction.transactional_id, producer, partitions),
-            answered,
+            on_result,
         )
     else:
-        service.ask(
+        service.run_internal(
             service.coordinator.add_partitions,
             AddPartitions(
                 transaction.transactional_id,
@@ -128,7 +128,7 @@ def _add(
                 partitions,
                 EPOCH_BUMP_VERSION if version >= _FIRST_BATCHED_VERSION else 0,
             ),
-            answered,
+            on_result,
         )
 
 
@@ -137,16 +137,16 @@ def _row(
 ) -> Work[AddPartitionsToTxnResult]:
     topics = []
     for topic in transaction.topics:
-        made = AddPartitionsToTxnTopicResult(name=topic.name)
-        topics.append(made)
-        for few in pieces(topic.partitions):
-            made.results_by_partition += [
+        topic_result = AddPartitionsToTxnTopicResult(name=topic.name)
+        topics.append(topic_result)
+        for few in chunks(topic.partitions):
+            topic_result.results_by_partition += [
                 AddPartitionsToTxnPartitionResult(
                     partition_index=index,
                     partition_error_code=transactional_error(
-                        result.of(TopicPartition(topic.name, index)),
+                        result.error_for(TopicPartition(topic.name, index)),
                         version,
-                        _FIRST_VERSION_WITH_FENCED,
+                        _FIRST_VERSION_WITH_PRODUCER_FENCED,
                     ),
                 )
                 for index in few
@@ -172,5 +172,5 @@ def refuse(
     if version >= _FIRST_BATCHED_VERSION:
         return AddPartitionsToTxnResponse(error_code=error.code)
     result = PartitionsResult(error.code)
-    rows = [finished(_row(each, result, version)) for each in _transactions(request, version)]
+    rows = [run_now(_row(each, result, version)) for each in _transactions(request, version)]
     return _response(rows, version)

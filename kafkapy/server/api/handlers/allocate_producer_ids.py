@@ -12,7 +12,7 @@ from kafkapy.protocol.messages.allocate_producer_ids import (
     AllocateProducerIdsRequest,
     AllocateProducerIdsResponse,
 )
-from kafkapy.server.api.handler_support import ask_controller
+from kafkapy.server.api.handler_support import submit_to_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.requests.outcomes import Outcome
@@ -23,7 +23,7 @@ def handle(
     controller: ControllerTask, context: RequestContext, request: AllocateProducerIdsRequest
 ) -> Outcome[AllocateProducerIdsResponse]:
     """Pass the request to the controller."""
-    return ask_controller(
+    return submit_to_controller(
         controller,
         lambda reply: AllocateProducerIds(request.broker_id, request.broker_epoch, reply),
         _respond,

@@ -17,10 +17,17 @@ from kafkapy.protocol.messages.alter_client_quotas import (
     EntryDataResponse,
 )
 from kafkapy.server.admin.quota_admin import CLIENT_ID, IP, USER, Entity, QuotaAdmin, QuotaOp
-from kafkapy.server.api.handler_support import bound_changes
+from kafkapy.server.api.handler_support import limit_changes
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.requests.turns import CHANGE_UNITS, Turns, Work, finish, finished, pieces
+from kafkapy.server.requests.turns import (
+    CHANGE_UNITS,
+    SliceScheduler,
+    Work,
+    chunks,
+    run_now,
+    run_paced,
+)
 
 # The order of an entity's parts in Kafka's responses.
 _ORDER: Final = (CLIENT_ID, USER, IP)
@@ -30,23 +37,23 @@ _Key = tuple[tuple[str, str | None], ...]
 async def handle(
     admin: QuotaAdmin,
     changes: ConfigChangeListener,
-    turns: Turns,
+    slices: SliceScheduler,
     context: RequestContext,
     request: AlterClientQuotasRequest,
 ) -> AlterClientQuotasResponse:
     """Change the quotas, entity by entity."""
-    bound_changes(len(request.entries))
+    limit_changes(len(request.entries))
     rows: dict[_Key, EntryDataResponse] = {}
-    pace = turns.pace()
+    pace = slices.pace()
     for entry in request.entries:
-        await pace.spend(CHANGE_UNITS)
-        entity = await finish(_entity(entry), pace)
+        await pace.charge(CHANGE_UNITS)
+        entity = await run_paced(_entity(entry), pace)
         try:
             await admin.alter(entity, _ops(entry), request.validate_only)
         except ApiError as error:
-            row = await finish(_row(entity, error), pace)
+            row = await run_paced(_row(entity, error), pace)
         else:
-            row = await finish(_row(entity, None), pace)
+            row = await run_paced(_row(entity, None), pace)
         rows[tuple(entity.items())] = row
     if not request.validate_only:
         # After the response the quota must be in force, at least at this broker.
@@ -63,7 +70,7 @@ def _entity(entry: EntryData) -> Work[dict[str, str | None]]:
     any number of parts.
     """
     given: dict[str, str | None] = {}
-    for few in pieces(entry.entity):
+    for few in chunks(entry.entity):
         given.update({part.entity_type: part.entity_name for part in few})
         yield len(few)
     return {kind: given.pop(kind) for kind in _ORDER if kind in given} | given
@@ -71,7 +78,7 @@ def _entity(entry: EntryData) -> Work[dict[str, str | None]]:
 
 def _row(entity: Entity, error: ApiError | None) -> Work[EntryDataResponse]:
     row = EntryDataResponse(entity=[])
-    for few in pieces(list(entity.items())):
+    for few in chunks(list(entity.items())):
         row.entity += [EntityDataResponse(entity_type=k, entity_name=v) for k, v in few]
         yield len(few)
     if error is not None:
@@ -86,5 +93,5 @@ def refuse(
 ) -> AlterClientQuotasResponse:
     """The same error for every entity."""
     return AlterClientQuotasResponse(
-        entries=[finished(_row(finished(_entity(entry)), error)) for entry in request.entries]
+        entries=[run_now(_row(run_now(_entity(entry)), error)) for entry in request.entries]
     )

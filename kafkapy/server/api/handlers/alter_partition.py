@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.alter_partition import (
     AlterPartitionRequest,
     AlterPartitionResponse,
 )
-from kafkapy.server.api.handler_support import ask_controller
+from kafkapy.server.api.handler_support import submit_to_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_codec import alter_partition_items, alter_partition_response
 from kafkapy.server.cluster.controller_task import ControllerTask
@@ -30,7 +30,7 @@ def handle(
     def respond(result: AlterPartitionResult) -> AlterPartitionResponse:
         return alter_partition_response(result, context.version)
 
-    return ask_controller(
+    return submit_to_controller(
         controller,
         lambda reply: AlterPartition(request.broker_id, request.broker_epoch, items, reply),
         respond,

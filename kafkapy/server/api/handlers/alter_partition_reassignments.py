@@ -18,7 +18,11 @@ from kafkapy.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from kafkapy.server.api.handler_support import ask_controller, not_controller, require_controller
+from kafkapy.server.api.handler_support import (
+    not_controller,
+    require_controller,
+    submit_to_controller,
+)
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.requests.outcomes import Outcome
@@ -36,7 +40,7 @@ def handle(
         for topic in request.topics
         for row in topic.partitions
     }
-    return ask_controller(
+    return submit_to_controller(
         controller, lambda reply: AlterPartitionReassignments(targets, reply), _response
     )
 

@@ -46,7 +46,7 @@ def _move(replicas: ReplicaManager, topic_partition: TopicPartition, path: str) 
     if topic_partition in replicas.offline:
         return ErrorCode.KAFKA_STORAGE_ERROR
     try:
-        replicas.log_manager.futures.move(topic_partition, path)
+        replicas.log_manager.future_logs.move(topic_partition, path)
     except ApiError as refusal:
         return refusal.code
     except LogDirFailure as failure:

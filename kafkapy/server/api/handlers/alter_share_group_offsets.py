@@ -20,7 +20,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
-from kafkapy.server.requests.turns import ROW_UNITS, Turns
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Handler:
     metadata: MetadataCache
     features: ClusterFeatures
     authorization: Authorization
-    turns: Turns
+    slices: SliceScheduler
 
     async def handle(
         self, context: RequestContext, request: AlterShareGroupOffsetsRequest
@@ -41,7 +41,7 @@ class Handler:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         group_id, image = request.group_id, self.metadata.image
         self.authorization.require(context, Operation.READ, ResourceKind.GROUP, group_id)
-        topics, pace = [], self.turns.pace()
+        topics, pace = [], self.slices.pace()
         offsets: dict[TopicIdPartition, int] = {}
         rows: dict[TopicIdPartition, AlterShareGroupOffsetsResponsePartition] = {}
         for topic in request.topics:
@@ -55,9 +55,9 @@ class Handler:
                 topic_name=name, topic_id=topic_id, partitions=[]
             )
             topics.append(found)
-            await pace.spend(ROW_UNITS)
+            await pace.charge(ROW_UNITS)
             for wanted in topic.partitions:
-                await pace.spend(ROW_UNITS)
+                await pace.charge(ROW_UNITS)
                 index = wanted.partition_index
                 row = AlterShareGroupOffsetsResponsePartition(
                     partition_index=index, error_code=error

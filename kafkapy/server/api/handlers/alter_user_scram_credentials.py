@@ -15,25 +15,25 @@ from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
 )
 from kafkapy.server.admin.scram_admin import Deletion, ScramAdmin, Upsertion
-from kafkapy.server.api.handler_support import bound_changes, require_controller
+from kafkapy.server.api.handler_support import limit_changes, require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.cluster.controller_task import ControllerTask
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import Turns, Work
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import SliceScheduler, Work
 
 
 def handle(
     admin: ScramAdmin,
     changes: ConfigChangeListener,
     controller: ControllerTask,
-    turns: Turns,
+    slices: SliceScheduler,
     context: RequestContext,
     request: AlterUserScramCredentialsRequest,
-) -> Later[Work[AlterUserScramCredentialsResponse]]:
+) -> ResponseCoroutine[Work[AlterUserScramCredentialsResponse]]:
     """Change the credentials, user by user."""
     require_controller(controller)
-    bound_changes(len(request.deletions) + len(request.upsertions))
+    limit_changes(len(request.deletions) + len(request.upsertions))
     wanted: list[Deletion | Upsertion] = [
         Deletion(row.name, row.mechanism) for row in request.deletions
     ]
@@ -42,13 +42,13 @@ def handle(
         for row in request.upsertions
     ]
 
-    async def altered() -> Work[AlterUserScramCredentialsResponse]:
-        results = await admin.alter(wanted, turns.pace())
+    async def alter() -> Work[AlterUserScramCredentialsResponse]:
+        results = await admin.alter(wanted, slices.pace())
         # After the response a login with the password must work, at least at this broker.
         await changes.process()
         return _response(results)
 
-    return altered()
+    return alter()
 
 
 def _response(results: Mapping[str, ApiError | None]) -> Work[AlterUserScramCredentialsResponse]:

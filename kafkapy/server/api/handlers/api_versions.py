@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.client_software import names_software
+from kafkapy.protocol.client_software import has_valid_software_name
 from kafkapy.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -27,8 +27,8 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.served import AnyApi
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 
-_OF_CONSUMER_GROUPS = frozenset({ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE})
-_OF_SHARE_GROUPS = frozenset(
+_CONSUMER_GROUP_APIS = frozenset({ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE})
+_SHARE_GROUP_APIS = frozenset(
     {
         ApiKey.SHARE_GROUP_HEARTBEAT,
         ApiKey.SHARE_GROUP_DESCRIBE,
@@ -55,20 +55,20 @@ def handle(
 ) -> ApiVersionsResponse:
     """List the served APIs. `request` is None if its version is unknown."""
     if request is None:
-        mine = served[ApiKey.API_VERSIONS]
+        this_api = served[ApiKey.API_VERSIONS]
         return ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION,
             api_keys=[
                 ApiVersion(
                     api_key=ApiKey.API_VERSIONS,
-                    min_version=mine.min_version,
-                    max_version=mine.max_version,
+                    min_version=this_api.min_version,
+                    max_version=this_api.max_version,
                 )
             ],
         )
-    if not names_software(request, context.version):
+    if not has_valid_software_name(request, context.version):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    if _means_another(cluster, request):
+    if _expects_another_broker(cluster, request):
         return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     if context.version >= 3 and context.caller is not None:
         software = request.client_software_name, request.client_software_version
@@ -77,8 +77,8 @@ def handle(
         api_keys=[
             ApiVersion(api_key=key, min_version=row.min_version, max_version=row.max_version)
             for key, row in sorted(served.items())
-            if (key not in _OF_CONSUMER_GROUPS or features.has_consumer_groups)
-            and (key not in _OF_SHARE_GROUPS or features.has_share_groups)
+            if (key not in _CONSUMER_GROUP_APIS or features.has_consumer_groups)
+            and (key not in _SHARE_GROUP_APIS or features.has_share_groups)
         ],
         supported_features=[
             SupportedFeatureKey(
@@ -96,9 +96,9 @@ def handle(
     )
 
 
-def _means_another(cluster: ClusterView, request: ApiVersionsRequest) -> bool:
+def _expects_another_broker(cluster: ClusterView, request: ApiVersionsRequest) -> bool:
     """Whether the client expects another broker or cluster. As in Kafka, the node id is checked
     only together with a cluster id.
     """
-    meant = request.cluster_id, request.node_id
-    return request.cluster_id is not None and meant != (cluster.cluster_id, cluster.broker_id)
+    expected = request.cluster_id, request.node_id
+    return request.cluster_id is not None and expected != (cluster.cluster_id, cluster.broker_id)

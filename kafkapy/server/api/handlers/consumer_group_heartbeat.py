@@ -54,7 +54,7 @@ def handle(
         owned=_owned(request),
         client_id=context.header.client_id or "",
         client_host=f"/{context.client_host}",
-        must_name_itself=context.version >= 1,
+        requires_member_id=context.version >= 1,
         is_visible=partial(
             authorization.is_allowed, context, Operation.DESCRIBE, ResourceKind.TOPIC
         ),

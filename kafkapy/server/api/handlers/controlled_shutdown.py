@@ -12,7 +12,7 @@ from kafkapy.protocol.messages.controlled_shutdown import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-from kafkapy.server.api.handler_support import ask_controller
+from kafkapy.server.api.handler_support import submit_to_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_codec import controlled_shutdown_response
 from kafkapy.server.cluster.controller_task import ControllerTask
@@ -23,7 +23,7 @@ def handle(
     controller: ControllerTask, context: RequestContext, request: ControlledShutdownRequest
 ) -> Outcome[ControlledShutdownResponse]:
     """Pass the request to the controller."""
-    return ask_controller(
+    return submit_to_controller(
         controller,
         lambda reply: ControlledShutdown(request.broker_id, request.broker_epoch, reply),
         controlled_shutdown_response,

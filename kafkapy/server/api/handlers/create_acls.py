@@ -13,33 +13,36 @@ from kafkapy.protocol.messages.create_acls import (
     CreateAclsResponse,
 )
 from kafkapy.server.admin.acl_admin import AclAdmin, Binding
-from kafkapy.server.api.handler_support import acl_admin, acl_binding, bound_changes
+from kafkapy.server.api.handler_support import acl_admin, acl_binding, limit_changes
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import CHECK_UNITS, Turns, Work, pieces
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import CHECK_UNITS, SliceScheduler, Work, chunks
 
 
 def handle(
-    admin: AclAdmin | None, turns: Turns, context: RequestContext, request: CreateAclsRequest
-) -> Later[Work[CreateAclsResponse]]:
+    admin: AclAdmin | None,
+    slices: SliceScheduler,
+    context: RequestContext,
+    request: CreateAclsRequest,
+) -> ResponseCoroutine[Work[CreateAclsResponse]]:
     """Add each entry."""
     admin = acl_admin(admin)
-    bound_changes(len(request.creations))
+    limit_changes(len(request.creations))
 
-    async def created() -> Work[CreateAclsResponse]:
-        pace = turns.pace()
+    async def create() -> Work[CreateAclsResponse]:
+        pace = slices.pace()
         bindings: list[Binding] = []
-        for few in pieces(request.creations):
+        for few in chunks(request.creations):
             bindings += [acl_binding(row) for row in few]
-            await pace.spend(CHECK_UNITS * len(few))
+            await pace.charge(CHECK_UNITS * len(few))
         return _response(await admin.create(bindings, pace))
 
-    return created()
+    return create()
 
 
 def _response(errors: list[ApiError | None]) -> Work[CreateAclsResponse]:
     response = CreateAclsResponse()
-    for few in pieces(errors):
+    for few in chunks(errors):
         response.results += [_row(error) for error in few]
         yield len(few)
     return response

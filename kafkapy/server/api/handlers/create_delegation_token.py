@@ -30,7 +30,7 @@ from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 
-_NO_TIME: Final = -1
+_NO_TIMESTAMP: Final = -1
 
 
 def handle(
@@ -45,7 +45,7 @@ def handle(
     requester = owner = context.principal
     if request.owner_principal_name:
         owner = principal_of(request.owner_principal_type or "", request.owner_principal_name)
-    refused = partial(_refused, owner, requester)
+    to_error_response = partial(_error_response, owner, requester)
     renewers = tuple(principal_of(r.principal_type, r.principal_name) for r in request.renewers)
     try:
         requests.admit(context)
@@ -54,23 +54,23 @@ def handle(
         _check_types(owner, request.renewers)
         admin = requests.admin()
     except ApiError as error:
-        return refused(error)
+        return to_error_response(error)
 
-    async def created() -> CreateDelegationTokenResponse:
+    async def create_token() -> CreateDelegationTokenResponse:
         token = await admin.create(owner, requester, renewers, request.max_lifetime_ms)
-        return _created(token, tokens.hmac(token.token_id))
+        return _token_response(token, tokens.hmac(token.token_id))
 
-    return run_async(tasks, context, created(), refused)
+    return run_async(tasks, context, create_token(), to_error_response)
 
 
 def _check_types(owner: str, renewers: list[CreatableRenewers]) -> None:
-    is_owner_whole = all(owner.partition(":"))
+    is_owner_complete = all(owner.partition(":"))
     are_users = all(r.principal_type == USER_TYPE and r.principal_name for r in renewers)
-    if not is_owner_whole or not are_users:
+    if not is_owner_complete or not are_users:
         raise ApiError(ErrorCode.INVALID_PRINCIPAL_TYPE)
 
 
-def _created(token: TokenInformation, hmac: bytes) -> CreateDelegationTokenResponse:
+def _token_response(token: TokenInformation, hmac: bytes) -> CreateDelegationTokenResponse:
     response = _response(token.owner, token.requester)
     response.issue_timestamp_ms = token.issue_ms
     response.expiry_timestamp_ms = token.expiry_ms
@@ -80,7 +80,7 @@ def _created(token: TokenInformation, hmac: bytes) -> CreateDelegationTokenRespo
     return response
 
 
-def _refused(owner: str, requester: str, error: ApiError) -> CreateDelegationTokenResponse:
+def _error_response(owner: str, requester: str, error: ApiError) -> CreateDelegationTokenResponse:
     response = _response(owner, requester)
     response.error_code = error.code
     return response
@@ -95,7 +95,7 @@ def _response(owner: str, requester: str) -> CreateDelegationTokenResponse:
         principal_name=name,
         token_requester_principal_type=requester_kind,
         token_requester_principal_name=requester_name,
-        issue_timestamp_ms=_NO_TIME,
-        expiry_timestamp_ms=_NO_TIME,
-        max_timestamp_ms=_NO_TIME,
+        issue_timestamp_ms=_NO_TIMESTAMP,
+        expiry_timestamp_ms=_NO_TIMESTAMP,
+        max_timestamp_ms=_NO_TIMESTAMP,
     )

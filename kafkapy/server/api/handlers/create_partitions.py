@@ -23,8 +23,8 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import CHANGE_UNITS, SliceScheduler
 
 _STRICT_SINCE: Final = 3
 
@@ -37,24 +37,24 @@ class Handler:
     controller: ControllerTask
     waiter: MetadataWaiter
     quotas: ClientQuotas
-    turns: Turns
+    slices: SliceScheduler
 
     def handle(
         self, context: RequestContext, request: CreatePartitionsRequest
-    ) -> Later[CreatePartitionsResponse]:
+    ) -> ResponseCoroutine[CreatePartitionsResponse]:
         """Add partitions to each topic, then wait for the leaders of all."""
         require_controller(self.controller)
-        return self._grow_all(context, request)
+        return self._create_all(context, request)
 
-    async def _grow_all(
+    async def _create_all(
         self, context: RequestContext, request: CreatePartitionsRequest
     ) -> CreatePartitionsResponse:
-        allowed = mutations(self.quotas, context, _STRICT_SINCE)
+        mutation_quota = mutations(self.quotas, context, _STRICT_SINCE)
         counts = Counter(topic.name for topic in request.topics)
         results = []
-        pace = self.turns.pace()
+        pace = self.slices.pace()
         for topic in request.topics:
-            await pace.spend(CHANGE_UNITS)
+            await pace.charge(CHANGE_UNITS)
             row = CreatePartitionsTopicResult(name=topic.name)
             results.append(row)
             try:
@@ -67,7 +67,7 @@ class Handler:
                     if topic.assignments is None
                     else [list(assignment.broker_ids) for assignment in topic.assignments],
                     request.validate_only,
-                    allowed.charge,
+                    mutation_quota.charge,
                 )
             except ApiError as error:
                 row.error_code, row.error_message = error.code, error.own_message
@@ -76,11 +76,13 @@ class Handler:
             wanted = {topic.name: topic.count for topic in request.topics}
             await await_topics(
                 [row for row in results if row.error_code == ErrorCode.NONE],
-                lambda row, ms: self.waiter.topics_ready([row.name], ms, wanted[row.name]),
+                lambda row, ms: self.waiter.wait_until_topics_ready(
+                    [row.name], ms, wanted[row.name]
+                ),
                 left_ms,
                 pace,
             )
-        return CreatePartitionsResponse(throttle_time_ms=allowed.pause_ms(), results=results)
+        return CreatePartitionsResponse(throttle_time_ms=mutation_quota.pause_ms(), results=results)
 
 
 def refuse(

@@ -21,15 +21,15 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from kafkapy.server.admin.topic_admin import PARTITIONS_AT_ONCE, Charge, TopicAdmin
+from kafkapy.server.admin.topic_admin import PARTITIONS_PER_REQUEST_MAX, Charge, TopicAdmin
 from kafkapy.server.api.handler_support import await_topics, mutations, require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.quotas.client_quotas import ClientQuotas
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import CHANGE_UNITS, SliceScheduler
 
 _STRICT_SINCE: Final = 6
 
@@ -43,11 +43,11 @@ class Handler:
     waiter: MetadataWaiter
     configs: DynamicConfig
     quotas: ClientQuotas
-    turns: Turns
+    slices: SliceScheduler
 
     def handle(
         self, context: RequestContext, request: CreateTopicsRequest
-    ) -> Later[CreateTopicsResponse]:
+    ) -> ResponseCoroutine[CreateTopicsResponse]:
         """Create each topic, then wait for the leaders of all."""
         require_controller(self.controller)
         return self._create_all(context, request)
@@ -55,20 +55,20 @@ class Handler:
     async def _create_all(
         self, context: RequestContext, request: CreateTopicsRequest
     ) -> CreateTopicsResponse:
-        allowed = mutations(self.quotas, context, _STRICT_SINCE)
+        mutation_quota = mutations(self.quotas, context, _STRICT_SINCE)
         repeated = {n for n, count in Counter(t.name for t in request.topics).items() if count > 1}
         results = []
-        pace = self.turns.pace()
+        pace = self.slices.pace()
         for topic in request.topics:
             partitions = len(topic.assignments) or max(0, topic.num_partitions)
-            await pace.spend(
-                CHANGE_UNITS + len(topic.configs) + 2 * min(partitions, PARTITIONS_AT_ONCE)
+            await pace.charge(
+                CHANGE_UNITS + len(topic.configs) + 2 * min(partitions, PARTITIONS_PER_REQUEST_MAX)
             )
             row = CreatableTopicResult(name=topic.name, configs=[])
             if topic.name not in repeated:
                 results.append(row)
                 try:
-                    await self._create(request, topic, row, allowed.charge)
+                    await self._create(request, topic, row, mutation_quota.charge)
                 except ApiError as error:
                     row.error_code, row.error_message = error.code, error.own_message
         for name in sorted(repeated):
@@ -81,12 +81,15 @@ class Handler:
                 )
             )
         if not request.validate_only:
-            made = [row for row in results if row.error_code == ErrorCode.NONE]
+            created = [row for row in results if row.error_code == ErrorCode.NONE]
             left_ms = self.waiter.countdown(request.timeout_ms)
             await await_topics(
-                made, lambda row, ms: self.waiter.topics_ready([row.name], ms), left_ms, pace
+                created,
+                lambda row, ms: self.waiter.wait_until_topics_ready([row.name], ms),
+                left_ms,
+                pace,
             )
-        return CreateTopicsResponse(throttle_time_ms=allowed.pause_ms(), topics=results)
+        return CreateTopicsResponse(throttle_time_ms=mutation_quota.pause_ms(), topics=results)
 
     async def _create(
         self,
@@ -96,7 +99,7 @@ class Handler:
         charge: Charge,
     ) -> None:
         assignment = {a.partition_index: list(a.broker_ids) for a in topic.assignments}
-        made = await self.admin.create_topic(
+        created = await self.admin.create_topic(
             topic.name,
             topic.num_partitions,
             topic.replication_factor,
@@ -105,9 +108,9 @@ class Handler:
             request.validate_only,
             charge,
         )
-        row.topic_id = made.topic_id
-        row.num_partitions = made.num_partitions
-        row.replication_factor = made.replication_factor
+        row.topic_id = created.topic_id
+        row.num_partitions = created.num_partitions
+        row.replication_factor = created.replication_factor
         row.configs = [
             CreatableTopicConfigs(
                 name=entry.name,
@@ -116,7 +119,7 @@ class Handler:
                 config_source=entry.source or ConfigSource.UNKNOWN,
                 is_sensitive=entry.is_sensitive,
             )
-            for entry in self.configs.topic(topic.name, made.configs)
+            for entry in self.configs.topic(topic.name, created.configs)
         ]
 
 

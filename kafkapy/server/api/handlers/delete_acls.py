@@ -14,31 +14,34 @@ from kafkapy.protocol.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from kafkapy.server.admin.acl_admin import AclAdmin, Deleted
+from kafkapy.server.admin.acl_admin import AclAdmin, DeletedBinding
 from kafkapy.server.api.handler_support import acl_admin, acl_filter
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import SliceScheduler
 
 
 def handle(
-    admin: AclAdmin | None, turns: Turns, context: RequestContext, request: DeleteAclsRequest
-) -> Later[DeleteAclsResponse]:
+    admin: AclAdmin | None,
+    slices: SliceScheduler,
+    context: RequestContext,
+    request: DeleteAclsRequest,
+) -> ResponseCoroutine[DeleteAclsResponse]:
     """Remove the entries that each filter matches."""
     admin = acl_admin(admin)
     filters = [acl_filter(row) for row in request.filters]
 
-    async def deleted() -> DeleteAclsResponse:
+    async def delete() -> DeleteAclsResponse:
         results = [
             DeleteAclsFilterResult(matching_acls=[_row(each) for each in found])
-            for found in await admin.delete(filters, turns.pace())
+            for found in await admin.delete(filters, slices.pace())
         ]
         return DeleteAclsResponse(filter_results=results)
 
-    return deleted()
+    return delete()
 
 
-def _row(deleted: Deleted) -> DeleteAclsMatchingAcl:
+def _row(deleted: DeletedBinding) -> DeleteAclsMatchingAcl:
     (resource, entry), error = deleted
     row = DeleteAclsMatchingAcl(
         resource_type=resource.kind,

@@ -21,7 +21,7 @@ from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
 from kafkapy.server.coordinators.share_setup import Spawn
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, ROWS_AT_ONCE, Work, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, ROWS_AT_ONCE, Work, chunks
 
 
 def handle(
@@ -32,46 +32,49 @@ def handle(
     request: DeleteGroupsRequest,
 ) -> Work[Outcome[DeleteGroupsResponse]]:
     """Delete empty groups and their offsets."""
-    shares: list[str] = []
-    others: list[str] = []
+    share_groups: list[str] = []
+    other_groups: list[str] = []
     for name in dict.fromkeys(request.groups_names):
-        is_share = groups.coordinator.is_share_group(name)
-        (shares if is_share else others).append(name)
+        is_share_group = groups.coordinator.is_share_group(name)
+        (share_groups if is_share_group else other_groups).append(name)
         yield CHECK_UNITS
     starts: list[Callable[[Callable[[DeleteGroupsResult], None]], None]] = [
-        partial(groups.ask, groups.coordinator.delete_groups, DeleteGroups(few))
-        for few in pieces(others)
+        partial(groups.run_internal, groups.coordinator.delete_groups, DeleteGroups(few))
+        for few in chunks(other_groups)
     ]
-    starts += [partial(_begin, spawn, partial(_delete_shares, groups, offsets, n)) for n in shares]
+    starts += [
+        partial(_spawn_deletion, spawn, partial(_delete_share_group, groups, offsets, n))
+        for n in share_groups
+    ]
     return (yield from gather(starts, _response, ROW_UNITS * ROWS_AT_ONCE))
 
 
-def _begin(
+def _spawn_deletion(
     spawn: Spawn,
     delete: Callable[[Callable[[DeleteGroupsResult], None]], Coroutine[None, None, None]],
-    answered: Callable[[DeleteGroupsResult], None],
+    on_result: Callable[[DeleteGroupsResult], None],
 ) -> None:
-    spawn(delete(answered))
+    spawn(delete(on_result))
 
 
-async def _delete_shares(
+async def _delete_share_group(
     groups: GroupService,
     offsets: ShareOffsets,
     name: str,
-    answered: Callable[[DeleteGroupsResult], None],
+    on_result: Callable[[DeleteGroupsResult], None],
 ) -> None:
     """Delete a share group, after the states of its share partitions."""
-    failed = ErrorCode.UNKNOWN_SERVER_ERROR
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
     try:
         errors = (await offsets.delete(name, None)).values()
-        failed = next((error for error in errors if error), ErrorCode.NONE)
+        code = next((error for error in errors if error), ErrorCode.NONE)
     except ApiError as refusal:
-        failed = refusal.code
+        code = refusal.code
     finally:
-        if failed is ErrorCode.NONE:
-            groups.ask(groups.coordinator.delete_groups, DeleteGroups([name]), answered)
+        if code is ErrorCode.NONE:
+            groups.run_internal(groups.coordinator.delete_groups, DeleteGroups([name]), on_result)
         else:
-            answered(DeleteGroupsResult({name: failed}))
+            on_result(DeleteGroupsResult({name: code}))
 
 
 def _response(results: list[DeleteGroupsResult]) -> DeleteGroupsResponse:

@@ -71,14 +71,14 @@ def _wait(
 ) -> Outcome[DeleteRecordsResponse]:
     pending: Pending[DeleteRecordsResponse] = Pending()
 
-    def answer() -> None:
+    def respond() -> None:
         for wait, row in waits:
             row.error_code = wait.error
             row.low_watermark = wait.low_watermark
         pending.complete(response)
 
     operation = DelayedDeleteRecords(
-        clock.monotonic_ms() + max(0, timeout_ms), [wait for wait, _ in waits], answer
+        clock.monotonic_ms() + max(0, timeout_ms), [wait for wait, _ in waits], respond
     )
     purgatory = replicas.delete_records_purgatory
     keys = [wait.partition.topic_partition for wait, _ in waits]

@@ -17,9 +17,9 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
-from kafkapy.server.requests.turns import ROW_UNITS, Turns
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler
 
-_NOT_SUBSCRIBED = "There is no offset information to delete."
+_NO_OFFSETS_MESSAGE = "There is no offset information to delete."
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Handler:
     metadata: MetadataCache
     features: ClusterFeatures
     authorization: Authorization
-    turns: Turns
+    slices: SliceScheduler
 
     async def handle(
         self, context: RequestContext, request: DeleteShareGroupOffsetsRequest
@@ -40,10 +40,10 @@ class Handler:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         group_id = request.group_id
         self.authorization.require(context, Operation.DELETE, ResourceKind.GROUP, group_id)
-        rows, pace = {}, self.turns.pace()
+        rows, pace = {}, self.slices.pace()
         topic_ids: dict[Uuid, str] = {}
         for topic in request.topics:
-            await pace.spend(ROW_UNITS)
+            await pace.charge(ROW_UNITS)
             name = topic.topic_name
             known = self.metadata.image.topics.get(name)
             row = rows[name] = DeleteShareGroupOffsetsResponseTopic(topic_name=name)
@@ -58,7 +58,7 @@ class Handler:
         for topic_id, name in topic_ids.items():
             rows[name].error_code = errors.get(topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             if topic_id not in errors:
-                rows[name].error_message = _NOT_SUBSCRIBED
+                rows[name].error_message = _NO_OFFSETS_MESSAGE
         return DeleteShareGroupOffsetsResponse(responses=list(rows.values()))
 
 

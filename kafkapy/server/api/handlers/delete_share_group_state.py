@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.delete_share_group_state import (
     PartitionResult,
 )
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.share_state_requests import refused, serve
+from kafkapy.server.api.share_state_requests import refuse_all_rows, serve
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_service import ShareService
 from kafkapy.server.requests.outcomes import Outcome
@@ -58,4 +58,4 @@ def refuse(
     request: DeleteShareGroupStateRequest, error: ApiError, version: int
 ) -> DeleteShareGroupStateResponse:
     """The same error for every share partition."""
-    return refused(request, error, _row, _response)
+    return refuse_all_rows(request, error, _row, _response)

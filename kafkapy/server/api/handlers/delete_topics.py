@@ -21,7 +21,7 @@ from kafkapy.protocol.messages.delete_topics import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.admin.topic_admin import Charge, TopicAdmin
-from kafkapy.server.api.authorization import Authorization, Need, log_denied
+from kafkapy.server.api.authorization import Action, Authorization, log_denied
 from kafkapy.server.api.handler_support import (
     await_topics,
     distinct,
@@ -32,8 +32,8 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler, Work, run_paced
 
 _STRICT_SINCE: Final = 5
 
@@ -49,16 +49,16 @@ class Handler:
     waiter: MetadataWaiter
     authorization: Authorization
     quotas: ClientQuotas
-    turns: Turns
+    slices: SliceScheduler
 
     def handle(
         self, context: RequestContext, request: DeleteTopicsRequest
-    ) -> Later[DeleteTopicsResponse]:
+    ) -> ResponseCoroutine[DeleteTopicsResponse]:
         """Delete each topic, then wait until all are gone."""
         require_controller(self.controller)
         return self._delete_all(context, request)
 
-    def _resolved(
+    def _resolve_topics(
         self, context: RequestContext, request: DeleteTopicsRequest
     ) -> Work[list[DeletableTopicResult]]:
         """A row for each requested topic. It has the topic's name, or an error if the topic is
@@ -68,7 +68,7 @@ class Handler:
         rows = []
         if context.version < 6:
             for name in dict.fromkeys(request.topic_names):
-                rows.append(self._authorized(context, DeletableTopicResult(name=name)))
+                rows.append(self._authorize(context, DeletableTopicResult(name=name)))
                 yield ROW_UNITS
             return rows
         image = self.metadata.image
@@ -88,27 +88,27 @@ class Handler:
             ):
                 row.name, row.error_code = None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
             else:
-                self._authorized(context, row)
+                self._authorize(context, row)
         return rows
 
-    def _authorized(
+    def _authorize(
         self, context: RequestContext, row: DeletableTopicResult
     ) -> DeletableTopicResult:
-        need = Need(Operation.DELETE, ResourceKind.TOPIC, row.name or "")
-        if not self.authorization.is_allowed(context, *need):
-            log_denied(context, need)
+        action = Action(Operation.DELETE, ResourceKind.TOPIC, row.name or "")
+        if not self.authorization.is_allowed(context, *action):
+            log_denied(context, action)
             row.error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         return row
 
     async def _delete_all(
         self, context: RequestContext, request: DeleteTopicsRequest
     ) -> DeleteTopicsResponse:
-        allowed = mutations(self.quotas, context, _STRICT_SINCE)
-        gone: list[DeletableTopicResult] = []
-        pace = self.turns.pace()
-        rows = await finish(self._resolved(context, request), pace)
+        mutation_quota = mutations(self.quotas, context, _STRICT_SINCE)
+        deleted: list[DeletableTopicResult] = []
+        pace = self.slices.pace()
+        rows = await run_paced(self._resolve_topics(context, request), pace)
         for row in rows:
-            await pace.spend(2 * ROW_UNITS)
+            await pace.charge(2 * ROW_UNITS)
             if row.error_code or row.name is None:
                 continue
             # The topic of an id may be deleted by now, and a new topic may have its name.
@@ -117,17 +117,20 @@ class Handler:
                 known = self.metadata.image.topics.get(row.name)
                 row.topic_id = known.topic_id if known is not None else Uuid(ZERO_UUID)
             try:
-                await self._delete(context, row.name, allowed.charge, topic_id)
-                gone.append(row)
+                await self._delete(context, row.name, mutation_quota.charge, topic_id)
+                deleted.append(row)
             except ApiError as error:
                 if error.code is ErrorCode.UNKNOWN_TOPIC_ID:
                     row.name = None
                 row.error_code, row.error_message = error.code, error.own_message
         left_ms = self.waiter.countdown(request.timeout_ms)
         await await_topics(
-            gone, lambda row, ms: self.waiter.topics_gone([row.name or ""], ms), left_ms, pace
+            deleted,
+            lambda row, ms: self.waiter.wait_until_topics_removed([row.name or ""], ms),
+            left_ms,
+            pace,
         )
-        return DeleteTopicsResponse(throttle_time_ms=allowed.pause_ms(), responses=rows)
+        return DeleteTopicsResponse(throttle_time_ms=mutation_quota.pause_ms(), responses=rows)
 
     async def _delete(
         self, context: RequestContext, name: str, charge: Charge, topic_id: Uuid | None

@@ -16,20 +16,23 @@ from kafkapy.protocol.messages.describe_client_quotas import (
 )
 from kafkapy.server.admin.quota_admin import Component, QuotaAdmin
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import SliceScheduler
 
 
 def handle(
-    admin: QuotaAdmin, turns: Turns, context: RequestContext, request: DescribeClientQuotasRequest
-) -> Later[DescribeClientQuotasResponse]:
+    admin: QuotaAdmin,
+    slices: SliceScheduler,
+    context: RequestContext,
+    request: DescribeClientQuotasRequest,
+) -> ResponseCoroutine[DescribeClientQuotasResponse]:
     """List the stored quotas."""
     components = [
         Component(row.entity_type, row.match_type, row.match) for row in request.components
     ]
 
-    async def described() -> DescribeClientQuotasResponse:
-        found = await admin.describe(components, request.strict, turns.pace())
+    async def describe() -> DescribeClientQuotasResponse:
+        found = await admin.describe(components, request.strict, slices.pace())
         entries = [
             EntryData(
                 entity=[EntityData(entity_type=k, entity_name=v) for k, v in entity.items()],
@@ -39,7 +42,7 @@ def handle(
         ]
         return DescribeClientQuotasResponse(error_message="", entries=entries)
 
-    return described()
+    return describe()
 
 
 def refuse(

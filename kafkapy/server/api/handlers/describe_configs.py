@@ -29,7 +29,7 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.config_documentation import broker_text, topic_text
 from kafkapy.server.config.dynamic_config import DynamicConfig
-from kafkapy.server.requests.turns import ROW_UNITS, Turns, pieces
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler, chunks
 
 logger = logging.getLogger("kafka.server.ConfigHelper")
 
@@ -46,7 +46,7 @@ class Handler:
     changes: ConfigChangeListener
     metadata: MetadataCache
     broker_id: int
-    turns: Turns
+    slices: SliceScheduler
 
     async def handle(
         self, context: RequestContext, request: DescribeConfigsRequest
@@ -54,8 +54,10 @@ class Handler:
         """Describe each resource."""
         # A change through another broker or a znode must be visible to the next request.
         resources = distinct(request.resources, lambda r: (r.resource_type, r.resource_name))
-        pace = self.turns.pace()
-        found = await self.changes.catch_up(self._topics_elsewhere(resources), pace.spend)
+        pace = self.slices.pace()
+        stored_configs = await self.changes.catch_up(
+            self._topics_without_replica(resources), pace.charge
+        )
         results, defaults = [], 0
         for resource in resources:
             row = DescribeConfigsResult(
@@ -65,14 +67,15 @@ class Handler:
             )
             results.append(row)
             keys: set[str] = set()
-            for few in pieces(resource.configuration_keys or ()):
+            for few in chunks(resource.configuration_keys or ()):
                 keys.update(few)
-                await pace.spend(len(few))
+                await pace.charge(len(few))
             defaults += self.configs.has_defaults_only(row.resource_type, row.resource_name)
             try:
                 if defaults > DEFAULTS_MAX:
-                    raise _too_many()
-                entries = self._entries(resource, found, keys or None)  # no keys: all configs
+                    raise _too_many_resources()
+                # no keys: all configs
+                entries = self._entries(resource, stored_configs, keys or None)
                 row.configs = _configs(entries, resource, request)
             except ApiError as error:
                 row.error_code = error.code
@@ -81,10 +84,10 @@ class Handler:
                 name = quoted(resource.resource_name)
                 logger.error("Cannot describe the configs of %s: %s", name, error)
                 row.error_code = ErrorCode.UNKNOWN_SERVER_ERROR
-            await pace.spend(ROW_UNITS * (1 + len(row.configs)))
+            await pace.charge(ROW_UNITS * (1 + len(row.configs)))
         return DescribeConfigsResponse(results=results)
 
-    def _topics_elsewhere(self, resources: Iterable[DescribeConfigsResource]) -> list[str]:
+    def _topics_without_replica(self, resources: Iterable[DescribeConfigsResource]) -> list[str]:
         """The topics of which this broker has no replica."""
         topics = self.metadata.image.topics
         return [
@@ -98,7 +101,7 @@ class Handler:
     def _entries(
         self,
         resource: DescribeConfigsResource,
-        elsewhere: Mapping[str, Mapping[str, str]],
+        stored_configs: Mapping[str, Mapping[str, str]],
         keys: set[str] | None,
     ) -> list[ConfigEntry]:
         name = resource.resource_name
@@ -106,7 +109,7 @@ class Handler:
             validate_topic_name(name)
             if name not in self.metadata.image.topics:
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return self.configs.topic(name, elsewhere.get(name), keys)
+            return self.configs.topic(name, stored_configs.get(name), keys)
         if resource.resource_type == ResourceType.BROKER:
             if name == "":
                 return self.configs.broker_defaults(keys)
@@ -130,7 +133,7 @@ class Handler:
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
-def _too_many() -> ApiError:
+def _too_many_resources() -> ApiError:
     return ApiError(
         ErrorCode.INVALID_REQUEST,
         f"A request may describe at most {DEFAULTS_MAX} groups and client metrics without configs",

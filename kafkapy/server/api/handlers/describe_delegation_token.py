@@ -19,7 +19,7 @@ from kafkapy.security.delegation_tokens import TokenInformation, principal_of
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.token_requests import TokenRequests
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, chunks
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 
@@ -31,18 +31,18 @@ def handle(
     request: DescribeDelegationTokenRequest,
 ) -> Work[DescribeDelegationTokenResponse]:
     """The requested tokens that the caller may describe."""
-    requests.admitted(context)
+    requests.admit_and_get_admin(context)
     wanted: set[str] | None = None
     if request.owners is not None:
         wanted = set()
-        for few in pieces(request.owners):
+        for few in chunks(request.owners):
             wanted.update(principal_of(o.principal_type, o.principal_name) for o in few)
             yield len(few)
     found = []
     for token in list(tokens.all()):
-        concerned = token.owner, token.requester, *token.renewers
-        yield CHECK_UNITS + len(concerned)
-        if wanted is not None and wanted.isdisjoint(concerned):
+        principals = token.owner, token.requester, *token.renewers
+        yield CHECK_UNITS + len(principals)
+        if wanted is not None and wanted.isdisjoint(principals):
             continue
         if _is_visible(authorization, context, token):
             found.append(_row(tokens, token))
@@ -54,7 +54,7 @@ def _is_visible(
     authorization: Authorization, context: RequestContext, token: TokenInformation
 ) -> bool:
     return (
-        token.concerns(context.principal)
+        token.is_owner_or_renewer(context.principal)
         or authorization.is_allowed(
             context, Operation.DESCRIBE, ResourceKind.DELEGATION_TOKEN, token.token_id
         )

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.describe_groups import (
 from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks
 
 
 def handle(
@@ -25,8 +25,8 @@ def handle(
     """Describe each requested group."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     rows: list[DescribedGroup] = []
-    for few in pieces(list(dict.fromkeys(request.groups))):
-        described = groups.answer(
+    for few in chunks(list(dict.fromkeys(request.groups))):
+        described = groups.call_now(
             groups.coordinator.describe_groups,
             DescribeGroups(few),
             lambda result: _response(result, operations),

@@ -24,11 +24,11 @@ def handle(
     manager: LogManager, context: RequestContext, request: DescribeLogDirsRequest
 ) -> Work[DescribeLogDirsResponse]:
     """Describe all directories, for all or the requested partitions."""
-    asked: dict[str, set[int]] | None = None
+    requested: dict[str, set[int]] | None = None
     if request.topics is not None:
-        asked = {}
+        requested = {}
         for wanted in request.topics:
-            asked.setdefault(wanted.topic, set()).update(wanted.partitions)
+            requested.setdefault(wanted.topic, set()).update(wanted.partitions)
             yield 1 + len(wanted.partitions) // ROW_UNITS
     results = []
     for log_dir in (*manager.live_log_dirs, *manager.offline_log_dirs):
@@ -42,15 +42,15 @@ def handle(
             *((log, log.high_watermark, False) for log in manager.logs.values()),
             *(
                 (future, manager.logs[tp].log_end_offset, True)
-                for tp, future in manager.futures.logs.items()
+                for tp, future in manager.future_logs.logs.items()
             ),
         ]
-        for log, goal, is_future in sorted(hosted, key=lambda row: row[0].topic_partition):
+        for log, target_offset, is_future in sorted(hosted, key=lambda row: row[0].topic_partition):
             topic, partition = log.topic_partition
             yield 1
             if log.log_dir != log_dir:
                 continue
-            if asked is not None and partition not in asked.get(topic, ()):
+            if requested is not None and partition not in requested.get(topic, ()):
                 continue
             yield ROW_UNITS
             row = topics.setdefault(topic, DescribeLogDirsTopic(name=topic, partitions=[]))
@@ -58,7 +58,7 @@ def handle(
                 DescribeLogDirsPartition(
                     partition_index=partition,
                     partition_size=log.size_bytes,
-                    offset_lag=max(0, goal - log.log_end_offset),
+                    offset_lag=max(0, target_offset - log.log_end_offset),
                     is_future_key=is_future,
                 )
             )

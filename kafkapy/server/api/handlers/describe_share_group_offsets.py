@@ -27,7 +27,7 @@ from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_offsets import ShareOffset, ShareOffsets
-from kafkapy.server.requests.turns import ROW_UNITS, Pace, Turns
+from kafkapy.server.requests.turns import ROW_UNITS, Pace, SliceScheduler
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Handler:
     metadata: MetadataCache
     features: ClusterFeatures
     authorization: Authorization
-    turns: Turns
+    slices: SliceScheduler
 
     async def handle(
         self, context: RequestContext, request: DescribeShareGroupOffsetsRequest
@@ -46,25 +46,25 @@ class Handler:
         """Describe each requested group."""
         if not self.features.has_share_groups:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
-        rows, pace = [], self.turns.pace()
+        rows, pace = [], self.slices.pace()
         for group in distinct(request.groups, lambda each: each.group_id):
-            await pace.spend(2 * ROW_UNITS + len(group.group_id) // 8)
+            await pace.charge(2 * ROW_UNITS + len(group.group_id) // 8)
             try:
                 rows.append(await self._group(context, group, pace))
             except ApiError as refusal:
-                rows.append(_refused(group, refusal))
+                rows.append(_refused_group(group, refusal))
         return DescribeShareGroupOffsetsResponse(groups=rows)
 
     async def _group(
         self, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup, pace: Pace
     ) -> DescribeShareGroupOffsetsResponseGroup:
         self.authorization.require(context, Operation.DESCRIBE, ResourceKind.GROUP, group.group_id)
-        known = await self._known(group.group_id)
+        share_partitions = await self._share_partitions(group.group_id)
         image = self.metadata.image
         topics: dict[str, DescribeShareGroupOffsetsResponseTopic] = {}
         wanted: dict[TopicIdPartition, str] = {}
-        for name, partition in self._wanted(group, known):
-            await pace.spend(ROW_UNITS)
+        for name, partition in self._requested_partitions(group, share_partitions):
+            await pace.charge(ROW_UNITS)
             if not self.authorization.is_allowed(
                 context, Operation.DESCRIBE, ResourceKind.TOPIC, name
             ):
@@ -73,7 +73,7 @@ class Handler:
                 row = _row(partition.partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             elif name not in image.topics:
                 row = _row(partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            elif partition not in known:
+            elif partition not in share_partitions:
                 row = _row(partition.partition)
             else:
                 wanted[partition] = name
@@ -81,29 +81,31 @@ class Handler:
             _topic(topics, name, partition).partitions.append(row)
         found = await self.offsets.describe(group.group_id, list(wanted))
         for partition, name in wanted.items():
-            row = _described(partition.partition, found[partition])
+            row = _offset_row(partition.partition, found[partition])
             _topic(topics, name, partition).partitions.append(row)
         return DescribeShareGroupOffsetsResponseGroup(
             group_id=group.group_id, topics=list(topics.values())
         )
 
-    async def _known(self, group_id: str) -> set[TopicIdPartition]:
+    async def _share_partitions(self, group_id: str) -> set[TopicIdPartition]:
         """The share partitions of a group; as in Kafka, an unknown group has none."""
         try:
-            return await self.offsets.known(group_id)
+            return await self.offsets.share_partitions(group_id)
         except ApiError as refusal:
             if refusal.code is ErrorCode.GROUP_ID_NOT_FOUND:
                 return set()
             raise
 
-    def _wanted(
-        self, group: DescribeShareGroupOffsetsRequestGroup, known: set[TopicIdPartition]
+    def _requested_partitions(
+        self, group: DescribeShareGroupOffsetsRequestGroup, share_partitions: set[TopicIdPartition]
     ) -> Iterator[tuple[str, TopicIdPartition]]:
         """The requested partitions, or all known ones, with the names of their topics."""
         image = self.metadata.image
         if group.topics is None:
             names = image.topic_names_by_id
-            yield from sorted((names[p.topic_id], p) for p in known if p.topic_id in names)
+            yield from sorted(
+                (names[p.topic_id], p) for p in share_partitions if p.topic_id in names
+            )
         for topic in group.topics or ():
             known_topic = image.topics.get(topic.topic_name)
             topic_id = ZERO_UUID if known_topic is None else known_topic.topic_id
@@ -132,7 +134,7 @@ def _row(
     )
 
 
-def _described(index: int, found: ShareOffset) -> DescribeShareGroupOffsetsResponsePartition:
+def _offset_row(index: int, found: ShareOffset) -> DescribeShareGroupOffsetsResponsePartition:
     return DescribeShareGroupOffsetsResponsePartition(
         partition_index=index,
         start_offset=found.state.start_offset,
@@ -143,7 +145,7 @@ def _described(index: int, found: ShareOffset) -> DescribeShareGroupOffsetsRespo
     )
 
 
-def _refused(
+def _refused_group(
     group: DescribeShareGroupOffsetsRequestGroup, error: ApiError
 ) -> DescribeShareGroupOffsetsResponseGroup:
     return DescribeShareGroupOffsetsResponseGroup(
@@ -156,5 +158,5 @@ def refuse(
 ) -> DescribeShareGroupOffsetsResponse:
     """The same error for every group."""
     return DescribeShareGroupOffsetsResponse(
-        groups=[_refused(group, error) for group in request.groups]
+        groups=[_refused_group(group, error) for group in request.groups]
     )

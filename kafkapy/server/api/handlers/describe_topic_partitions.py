@@ -45,38 +45,38 @@ def handle(
             "DescribeTopicPartitionsRequest cursor partition must be valid: "
             f"{cursor.partition_index}",
         )
-    room = max(1, min(request.response_partition_limit, _PARTITIONS_MAX))
+    partitions_left = max(1, min(request.response_partition_limit, _PARTITIONS_MAX))
     reachable = {node for node, *_ in cluster.nodes(context.listener)}
     response = DescribeTopicPartitionsResponse()
-    wants_all = not request.topics
+    requests_all = not request.topics
     refused = []
-    for name in sorted(topics) if wants_all else sorted({row.name for row in request.topics}):
+    for name in sorted(topics) if requests_all else sorted({row.name for row in request.topics}):
         if cursor is not None and name < cursor.topic_name:
             continue
         topic = topics.get(name)
         if not authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, name):
-            if not wants_all:
-                refused.append(_error(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            if not requests_all:
+                refused.append(_error_row(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         elif topic is None:
-            response.topics.append(_error(name, _unknown(name)))
-        elif room == 0:
+            response.topics.append(_error_row(name, _topic_error(name)))
+        elif partitions_left == 0:
             response.next_cursor = CursorResponse(topic_name=name, partition_index=0)
             break
         else:
             first = cursor.partition_index if cursor and cursor.topic_name == name else 0
             indexes = sorted(index for index in topic.partitions if index >= first)
-            row = _topic(topic, indexes[:room], reachable)
-            row.topic_authorized_operations = authorization.permitted(
+            row = _topic(topic, indexes[:partitions_left], reachable)
+            row.topic_authorized_operations = authorization.allowed_operations(
                 context, TOPIC_OPERATIONS, ResourceKind.TOPIC, name
             )
             response.topics.append(row)
             yield ROW_UNITS + 2 * len(row.partitions)
-            if len(indexes) > room:
+            if len(indexes) > partitions_left:
                 response.next_cursor = CursorResponse(
-                    topic_name=name, partition_index=indexes[room]
+                    topic_name=name, partition_index=indexes[partitions_left]
                 )
                 break
-            room -= len(indexes)
+            partitions_left -= len(indexes)
     response.topics += refused
     return response
 
@@ -109,7 +109,7 @@ def _topic(
     )
 
 
-def _unknown(name: str) -> ErrorCode:
+def _topic_error(name: str) -> ErrorCode:
     try:
         validate_topic_name(name)
     except ApiError as refusal:
@@ -117,7 +117,7 @@ def _unknown(name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _error(name: str, error: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
+def _error_row(name: str, error: ErrorCode) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(error_code=error, name=name)
 
 
@@ -126,5 +126,5 @@ def refuse(
 ) -> DescribeTopicPartitionsResponse:
     """The same error for every requested topic."""
     return DescribeTopicPartitionsResponse(
-        topics=[_error(row.name, error.code) for row in request.topics]
+        topics=[_error_row(row.name, error.code) for row in request.topics]
     )

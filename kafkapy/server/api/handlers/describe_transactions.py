@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.describe_transactions import (
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Work, pieces
+from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks
 
 
 def handle(
@@ -30,8 +30,8 @@ def handle(
 ) -> Work[Outcome[DescribeTransactionsResponse]]:
     """Describe each transactional id."""
     rows: list[TransactionState] = []
-    for few in pieces(list(dict.fromkeys(request.transactional_ids))):
-        described = transactions.answer(
+    for few in chunks(list(dict.fromkeys(request.transactional_ids))):
+        described = transactions.call_now(
             transactions.coordinator.describe_transactions, DescribeTransactions(few), _response
         )
         rows += described.transaction_states
@@ -63,16 +63,16 @@ def refuse(
     request: DescribeTransactionsRequest, error: ApiError, version: int
 ) -> DescribeTransactionsResponse:
     """The error for each id."""
-    none = _row(DescribedTransaction("", error.code))
+    empty_row = _row(DescribedTransaction("", error.code))
     return DescribeTransactionsResponse(
         transaction_states=[
             TransactionState(
                 error_code=error.code,
                 transactional_id=name,
-                transaction_state=none.transaction_state,
-                transaction_start_time_ms=none.transaction_start_time_ms,
-                producer_id=none.producer_id,
-                producer_epoch=none.producer_epoch,
+                transaction_state=empty_row.transaction_state,
+                transaction_start_time_ms=empty_row.transaction_start_time_ms,
+                producer_id=empty_row.producer_id,
+                producer_epoch=empty_row.producer_epoch,
             )
             for name in dict.fromkeys(request.transactional_ids)
         ]

@@ -11,28 +11,28 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from kafkapy.server.admin.scram_admin import Described, ScramAdmin
+from kafkapy.server.admin.scram_admin import DescribedUser, ScramAdmin
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import ROW_UNITS, Turns
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler
 
 
 async def handle(
     admin: ScramAdmin,
-    turns: Turns,
+    slices: SliceScheduler,
     context: RequestContext,
     request: DescribeUserScramCredentialsRequest,
 ) -> DescribeUserScramCredentialsResponse:
     """Describe the requested users; all users for null or an empty list."""
     users = [user.name for user in request.users or ()]
-    pace = turns.pace()
+    pace = slices.pace()
     rows = []
     for found in await admin.describe(users, pace):
         rows.append(_row(found))
-        await pace.spend(ROW_UNITS)
+        await pace.charge(ROW_UNITS)
     return DescribeUserScramCredentialsResponse(results=rows)
 
 
-def _row(found: Described) -> DescribeUserScramCredentialsResult:
+def _row(found: DescribedUser) -> DescribeUserScramCredentialsResult:
     return DescribeUserScramCredentialsResult(
         user=found.user,
         error_code=found.error,

@@ -25,17 +25,17 @@ from kafkapy.protocol.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 from kafkapy.server.api.handler_support import (
-    controller_answer,
+    controller_reply,
     not_controller,
     require_controller,
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
-from kafkapy.server.requests.outcomes import Later
-from kafkapy.server.requests.turns import Work, finished, pieces
+from kafkapy.server.requests.outcomes import ResponseCoroutine
+from kafkapy.server.requests.turns import Work, chunks, run_now
 
-_NOT_NEEDED = "Leader election not needed for topic partition."
+_NOT_NEEDED_MESSAGE = "Leader election not needed for topic partition."
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Handler:
 
     def handle(
         self, context: RequestContext, request: ElectLeadersRequest
-    ) -> Later[Work[ElectLeadersResponse]]:
+    ) -> ResponseCoroutine[Work[ElectLeadersResponse]]:
         """Pass the request to the controller, then wait for the metadata."""
         require_controller(self.controller)
         try:
@@ -63,25 +63,27 @@ class Handler:
         self, request: ElectLeadersRequest, election_type: ElectionType
     ) -> Work[ElectLeadersResponse]:
         deadline_ms = self.clock.monotonic_ms() + request.timeout_ms
-        partitions = _asked(request)
-        results: Mapping[TopicPartition, ElectionResult] | ErrorCode = await controller_answer(
+        partitions = _requested_partitions(request)
+        results: Mapping[TopicPartition, ElectionResult] | ErrorCode = await controller_reply(
             self.controller, lambda reply: ElectLeaders(partitions, election_type, reply)
         )
         if isinstance(results, ErrorCode):
             raise not_controller()
         elected = {p: r.leader for p, r in results.items() if r.error is ErrorCode.NONE}
 
-        def waiting(image: MetadataImage) -> set[TopicPartition]:
+        def without_new_leader(image: MetadataImage) -> set[TopicPartition]:
             return {p for p, leader in elected.items() if _leader(image, p) != leader}
 
         left_ms = deadline_ms - self.clock.monotonic_ms()
-        await self.waiter.when(lambda image: not waiting(image), left_ms)
-        late = waiting(self.metadata.image)
+        await self.waiter.wait_until(lambda image: not without_new_leader(image), left_ms)
+        not_updated = without_new_leader(self.metadata.image)
         timed_out = ElectionResult(ErrorCode.REQUEST_TIMED_OUT, "The request timed out.")
-        return _response({p: timed_out if p in late else result for p, result in results.items()})
+        return _response(
+            {p: timed_out if p in not_updated else result for p, result in results.items()}
+        )
 
 
-def _asked(request: ElectLeadersRequest) -> list[TopicPartition] | None:
+def _requested_partitions(request: ElectLeadersRequest) -> list[TopicPartition] | None:
     if request.topic_partitions is None:
         return None
     return [
@@ -101,15 +103,15 @@ def _response(
     results: Mapping[TopicPartition, ElectionResult], error: ErrorCode = ErrorCode.NONE
 ) -> Work[ElectLeadersResponse]:
     topics: dict[str, ReplicaElectionResult] = {}
-    for few in pieces(list(results.items())):
+    for few in chunks(list(results.items())):
         for (name, index), result in few:
             topic = topics.setdefault(name, ReplicaElectionResult(topic=name))
-            needless = result.error is ErrorCode.ELECTION_NOT_NEEDED
+            is_not_needed = result.error is ErrorCode.ELECTION_NOT_NEEDED
             topic.partition_result.append(
                 PartitionResult(
                     partition_id=index,
                     error_code=result.error,
-                    error_message=_NOT_NEEDED if needless else result.message,
+                    error_message=_NOT_NEEDED_MESSAGE if is_not_needed else result.message,
                 )
             )
         yield 2 * len(few)
@@ -119,4 +121,6 @@ def _response(
 def refuse(request: ElectLeadersRequest, error: ApiError, version: int) -> ElectLeadersResponse:
     """The same error for the request and for every partition: v0 has only rows."""
     refusal = ElectionResult(error.code, error.message)
-    return finished(_response(dict.fromkeys(_asked(request) or (), refusal), error.code))
+    return run_now(
+        _response(dict.fromkeys(_requested_partitions(request) or (), refusal), error.code)
+    )

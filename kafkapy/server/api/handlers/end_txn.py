@@ -17,27 +17,31 @@ from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.outcomes import Outcome
 
-_FIRST_VERSION_WITH_FENCED = 2
-_FIRST_VERSION_WITH_BUMP = 5
+_FIRST_VERSION_WITH_PRODUCER_FENCED = 2
+_FIRST_VERSION_WITH_EPOCH_BUMP = 5
 
 
 def handle(
     transactions: TransactionService, context: RequestContext, request: EndTxnRequest
 ) -> Outcome[EndTxnResponse]:
     """Commit or abort a transaction."""
-    question = EndTransaction(
+    coordinator_request = EndTransaction(
         request.transactional_id,
         Producer(request.producer_id, request.producer_epoch),
         request.committed,
-        EPOCH_BUMP_VERSION if context.version >= _FIRST_VERSION_WITH_BUMP else 0,
+        EPOCH_BUMP_VERSION if context.version >= _FIRST_VERSION_WITH_EPOCH_BUMP else 0,
     )
 
     def response(result: EndTransactionResult) -> EndTxnResponse:
-        code = transactional_error(result.error, context.version, _FIRST_VERSION_WITH_FENCED)
+        code = transactional_error(
+            result.error, context.version, _FIRST_VERSION_WITH_PRODUCER_FENCED
+        )
         return EndTxnResponse(
             error_code=code,
             producer_id=result.producer.producer_id,
             producer_epoch=result.producer.producer_epoch,
         )
 
-    return transactions.call(transactions.coordinator.end_transaction, question, response)
+    return transactions.call(
+        transactions.coordinator.end_transaction, coordinator_request, response
+    )

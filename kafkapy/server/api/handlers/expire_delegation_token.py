@@ -13,21 +13,21 @@ from kafkapy.protocol.messages.expire_delegation_token import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.token_requests import TokenRequests
-from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.outcomes import ResponseCoroutine
 
 
 def handle(
     requests: TokenRequests, context: RequestContext, request: ExpireDelegationTokenRequest
-) -> Later[ExpireDelegationTokenResponse]:
+) -> ResponseCoroutine[ExpireDelegationTokenResponse]:
     """Change the expiry time of the token with the given HMAC, or remove the token."""
-    admin = requests.admitted(context)
+    admin = requests.admit_and_get_admin(context)
     hmac, period_ms = bytes(request.hmac), request.expiry_time_period_ms
 
-    async def expired() -> ExpireDelegationTokenResponse:
+    async def expire() -> ExpireDelegationTokenResponse:
         expiry_ms = await admin.expire(context.principal, hmac, period_ms)
         return ExpireDelegationTokenResponse(expiry_timestamp_ms=expiry_ms)
 
-    return expired()
+    return expire()
 
 
 def refuse(

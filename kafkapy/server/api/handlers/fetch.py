@@ -24,7 +24,7 @@ from kafkapy.protocol.messages.fetch import (
     FetchResponse,
     FetchTopic,
 )
-from kafkapy.replication.delayed_fetch import READS_FOLLOWERS_VERSION, FetchParams
+from kafkapy.replication.delayed_fetch import FETCH_FROM_FOLLOWER_VERSION, FetchParams
 from kafkapy.replication.fetch_session import (
     NO_SESSION,
     FetchContext,
@@ -35,13 +35,13 @@ from kafkapy.replication.fetch_session import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
-from kafkapy.server.api.fetch_answer import FIRST_VERSION_WITH_IDS, NEEDS_OF_FOLLOWER, FetchAnswers
+from kafkapy.server.api.fetch_answer import FIRST_VERSION_WITH_IDS, FOLLOWER_ACTIONS, FetchResponses
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.throttler import FetchMeter, Throttler
 from kafkapy.server.replicas.fetch_reader import FetchReader
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.outcomes import Outcome, Pending
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, as_work, chunks
 
 _NONE_REFUSED: list[FetchResult] = []
 
@@ -57,7 +57,7 @@ class Handler:
     clock: Clock
     authorization: Authorization
     throttler: Throttler
-    answers: FetchAnswers
+    responses: FetchResponses
     max_bytes: int
 
     def handle(
@@ -66,12 +66,12 @@ class Handler:
         request: FetchRequest,
         wanted: dict[PartitionKey, FetchPartition] | None = None,
     ) -> Outcome[FetchResponse] | Work[Outcome[FetchResponse]]:
-        """Read partitions, or wait for enough bytes. `_in_slices` passes the rows in `wanted`."""
+        """Read partitions, or wait for enough bytes. `wanted` are the rows of a large request."""
         if wanted is None:
             wanted = {}
             for topic in request.topics:
                 if len(wanted) + len(topic.partitions) + len(request.topics) > ROWS_AT_ONCE:
-                    return self._in_slices(context, request)
+                    return self._handle_in_slices(context, request)
                 self._add_wanted(context, topic, topic.partitions, wanted)
         version = context.version
         replica_id = request.replica_state.replica_id if version >= 15 else request.replica_id
@@ -79,21 +79,21 @@ class Handler:
             request.session_id,
             request.session_epoch,
             list(wanted.values()),
-            _forgotten(request, version),
+            _forgotten_partitions(request, version),
             uses_topic_ids=version >= FIRST_VERSION_WITH_IDS,
-            privileged=replica_id >= 0 and self._is_broker(context),
+            privileged=replica_id >= 0 and self._is_authorized_broker(context),
             now_ms=self.clock.monotonic_ms(),
         )
-        meter, respond = None, self.answers.answer
+        meter, respond = None, self.responses.create
         if self.throttler.quotas.are_set and replica_id < 0:
             meter = self.throttler.meter(context)
-            respond = partial(self._metered, meter)
+            respond = partial(self._metered_response, meter)
         params = self._params(context, request, replica_id, meter)
         plan, refused = session.plan, _NONE_REFUSED
         if version >= FIRST_VERSION_WITH_IDS:
             self._resolve(plan)
         if self.authorization.authorizer is not None:
-            plan, refused = self._readable(context, plan, replica_id)
+            plan, refused = self._split_readable(context, plan, replica_id)
             if not plan:
                 return respond(context, session, refused)
         pending: Pending[FetchResponse] = Pending(blocks=True)
@@ -102,7 +102,7 @@ class Handler:
         def complete(results: list[FetchResult]) -> None:
             if is_parked and self.authorization.authorizer is not None:
                 # The client chose how long the fetch waited; ACLs may have changed meanwhile.
-                results = self._still_readable(context, results, replica_id)
+                results = self._refuse_unreadable(context, results, replica_id)
             pending.complete(
                 respond(context, session, [*results, *refused] if refused else results)
             )
@@ -120,18 +120,18 @@ class Handler:
             pending.on_abandon = lambda: self.replicas.fetch_purgatory.cancel(operation)
         return pending
 
-    def _in_slices(
+    def _handle_in_slices(
         self, context: RequestContext, request: FetchRequest
     ) -> Work[Outcome[FetchResponse]]:
         """Handle a request with many rows, in slices."""
         wanted: dict[PartitionKey, FetchPartition] = {}
         for topic in request.topics:
-            for rows in pieces(topic.partitions):
+            for rows in chunks(topic.partitions):
                 self._add_wanted(context, topic, rows, wanted)
                 yield 2 * len(rows)
             yield 1
         yield len(wanted) // ROW_UNITS
-        return (yield from worked(self.handle(context, request, wanted)))
+        return (yield from as_work(self.handle(context, request, wanted)))
 
     def _params(
         self,
@@ -153,7 +153,7 @@ class Handler:
             max_bytes,
             request.isolation_level,
             version,
-            request.rack_id if version >= READS_FOLLOWERS_VERSION else "",
+            request.rack_id if version >= FETCH_FROM_FOLLOWER_VERSION else "",
             context.listener,
             request.replica_state.replica_epoch,
         )
@@ -169,13 +169,13 @@ class Handler:
         results = yield from self.reader.read_in_slices(params, plan)
         if results is not None:
             complete(results)
-            return (yield from worked(pending.response))
+            return (yield from as_work(pending.response))
         operation = self.reader.fetch(params, plan, complete)
         if operation is not None:
             pending.on_abandon = lambda: self.replicas.fetch_purgatory.cancel(operation)
         return pending
 
-    def _readable(
+    def _split_readable(
         self, context: RequestContext, plan: list[FetchPartition], replica_id: int
     ) -> tuple[list[FetchPartition], list[FetchResult]]:
         """The part of a plan that the caller may read, and the refused rows. Sessions keep
@@ -191,7 +191,7 @@ class Handler:
                 refused.append(FetchResult(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         return readable, refused
 
-    def _still_readable(
+    def _refuse_unreadable(
         self, context: RequestContext, results: list[FetchResult], replica_id: int
     ) -> list[FetchResult]:
         may_read = self._reader_rights(context, replica_id)
@@ -202,8 +202,8 @@ class Handler:
             for result in results
         ]
 
-    def _is_broker(self, context: RequestContext) -> bool:
-        return all(self.authorization.is_allowed(context, *need) for need in NEEDS_OF_FOLLOWER)
+    def _is_authorized_broker(self, context: RequestContext) -> bool:
+        return all(self.authorization.is_allowed(context, *action) for action in FOLLOWER_ACTIONS)
 
     def _reader_rights(
         self, context: RequestContext, replica_id: int
@@ -212,8 +212,8 @@ class Handler:
         once.
         """
         if replica_id >= 0:
-            is_broker = self._is_broker(context)
-            return lambda topic: is_broker
+            is_authorized_broker = self._is_authorized_broker(context)
+            return lambda topic: is_authorized_broker
         rights: dict[str | None, bool] = {None: True}
 
         def may_read(topic: str | None) -> bool:
@@ -262,7 +262,7 @@ class Handler:
                 row.log_start_offset,
             )
 
-    def _metered(
+    def _metered_response(
         self,
         meter: FetchMeter,
         context: RequestContext,
@@ -272,18 +272,18 @@ class Handler:
         """The response with the rows. If the client must pause, it has no rows, as if nothing had
         been read.
         """
-        pause_ms = meter.pause_ms(sum(result.size_bytes for result in results))
+        pause_ms = meter.record_and_get_pause_ms(sum(result.size_bytes for result in results))
         if not pause_ms:
-            return self.answers.answer(context, session, results)
+            return self.responses.create(context, session, results)
         if session.incremental:
             session_id = session.session_id
         else:
             session_id = NO_SESSION
-            self.sessions.forget(session)
+            self.sessions.remove(session)
         return FetchResponse(throttle_time_ms=pause_ms, session_id=session_id, responses=[])
 
 
-def _forgotten(request: FetchRequest, version: int) -> list[PartitionKey]:
+def _forgotten_partitions(request: FetchRequest, version: int) -> list[PartitionKey]:
     return [
         (topic.topic_id if version >= FIRST_VERSION_WITH_IDS else topic.topic, partition)
         for topic in request.forgotten_topics_data

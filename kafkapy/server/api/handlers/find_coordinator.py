@@ -27,17 +27,21 @@ from kafkapy.protocol.messages.find_coordinator import (
 )
 from kafkapy.server.admin.auto_creator import CREATION_WAIT_MS, AutoCreator
 from kafkapy.server.api.cluster_view import ClusterView
-from kafkapy.server.api.handler_support import metadata_known, mutations, refusal, run_async
+from kafkapy.server.api.handler_support import await_metadata, mutations, refusal, run_async
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, finish
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler, Work, run_paced
 
-_TOPICS = {0: GROUP_METADATA_TOPIC, 1: TRANSACTION_STATE_TOPIC, 2: SHARE_GROUP_STATE_TOPIC}
+_TOPICS_BY_KEY_TYPE = {
+    0: GROUP_METADATA_TOPIC,
+    1: TRANSACTION_STATE_TOPIC,
+    2: SHARE_GROUP_STATE_TOPIC,
+}
 """Internal topics, by key type."""
-_SHARE = 2
+_SHARE_KEY_TYPE = 2
 
 PartitionFor = Callable[[str], int]
 """The partition of an internal topic that a key belongs to."""
@@ -54,26 +58,26 @@ class Handler:
     waiter: MetadataWaiter
     creator: AutoCreator
     quotas: ClientQuotas
-    turns: Turns
+    slices: SliceScheduler
     tasks: BackgroundTasks
 
     def handle(
         self, context: RequestContext, request: FindCoordinatorRequest
     ) -> Work[Outcome[FindCoordinatorResponse]]:
         """Find the coordinator of each key."""
-        topic = _TOPICS.get(request.key_type)
-        if topic is None or (self.waiter.is_known and topic in self.cluster.image.topics):
+        topic = _TOPICS_BY_KEY_TYPE.get(request.key_type)
+        if topic is None or (self.waiter.is_complete and topic in self.cluster.image.topics):
             return (yield from self._response(context, request))
 
         async def create() -> FindCoordinatorResponse:
-            await metadata_known(self.waiter)
+            await await_metadata(self.waiter)
             charge = mutations(self.quotas, context).charge
             await self.creator.create([topic], CREATION_WAIT_MS, charge)
-            pace = self.turns.pace()
-            return await finish(self._response(context, request), pace)
+            pace = self.slices.pace()
+            return await run_paced(self._response(context, request), pace)
 
-        refused = partial(refusal, refuse, request, version=context.version)
-        return run_async(self.tasks, context, create(), refused)
+        to_refusal = partial(refusal, refuse, request, version=context.version)
+        return run_async(self.tasks, context, create(), to_refusal)
 
     def _response(
         self, context: RequestContext, request: FindCoordinatorRequest
@@ -95,20 +99,22 @@ class Handler:
         )
 
     def _find(self, context: RequestContext, key_type: int, key: str) -> Coordinator:
-        if key_type not in _TOPICS or (key_type == _SHARE and key.count(":") < 2):
-            return _missing(key, ErrorCode.INVALID_REQUEST)
-        topic = self.cluster.image.topics.get(_TOPICS[key_type])
+        if key_type not in _TOPICS_BY_KEY_TYPE or (
+            key_type == _SHARE_KEY_TYPE and key.count(":") < 2
+        ):
+            return _error_row(key, ErrorCode.INVALID_REQUEST)
+        topic = self.cluster.image.topics.get(_TOPICS_BY_KEY_TYPE[key_type])
         if topic is None:
-            return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return _error_row(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
         partition = topic.partitions.get(self.partition_for[key_type](key))
         leader = partition.leader if partition is not None else -1
         for node, host, port, _ in self.cluster.nodes(context.listener):
             if node == leader:
                 return Coordinator(key=key, node_id=node, host=host, port=port)
-        return _missing(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return _error_row(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def _missing(key: str, error: ErrorCode) -> Coordinator:
+def _error_row(key: str, error: ErrorCode) -> Coordinator:
     return Coordinator(
         key=key, node_id=-1, host="", port=-1, error_code=error, error_message=error.name
     )
@@ -124,5 +130,5 @@ def refuse(
         error_message=error.message,
         node_id=-1,
         port=-1,
-        coordinators=[_missing(key, error.code) for key in keys],
+        coordinators=[_error_row(key, error.code) for key in keys],
     )

@@ -11,7 +11,7 @@ from kafkapy.protocol.messages.get_telemetry_subscriptions import (
 from kafkapy.server.api.request_context import RequestContext
 
 # Clients use the first type that they support.
-_ACCEPTED = sorted(COMPRESSION_TYPES, reverse=True)[:-1]
+_ACCEPTED_COMPRESSION_TYPES = sorted(COMPRESSION_TYPES, reverse=True)[:-1]
 
 
 def handle(
@@ -27,9 +27,9 @@ def handle(
     return GetTelemetrySubscriptionsResponse(
         client_instance_id=instance_id,
         subscription_id=instance.subscription_id,
-        accepted_compression_types=_ACCEPTED,
-        push_interval_ms=instance.requested.interval_ms,
+        accepted_compression_types=_ACCEPTED_COMPRESSION_TYPES,
+        push_interval_ms=instance.requested_metrics.interval_ms,
         telemetry_max_bytes=telemetry.max_bytes,
         delta_temporality=True,
-        requested_metrics=list(instance.requested.metrics),
+        requested_metrics=list(instance.requested_metrics.metrics),
     )

@@ -13,11 +13,11 @@ def handle(
     groups: GroupService, context: RequestContext, request: HeartbeatRequest
 ) -> Outcome[HeartbeatResponse]:
     """Extend a member's session, and report a rebalance to it."""
-    beat = Heartbeat(
+    coordinator_request = Heartbeat(
         request.group_id, request.generation_id, request.member_id, request.group_instance_id
     )
     return groups.call(
         groups.coordinator.heartbeat,
-        beat,
+        coordinator_request,
         lambda result: HeartbeatResponse(error_code=result.error),
     )

@@ -13,27 +13,27 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
 )
 from kafkapy.server.admin.config_admin import ConfigAdmin
 from kafkapy.server.api.handler_support import (
-    bound_changes,
     config_resource,
     distinct,
+    limit_changes,
     refuse_repeated,
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.requests.turns import CHANGE_UNITS, Turns
+from kafkapy.server.requests.turns import CHANGE_UNITS, SliceScheduler
 
 
 async def handle(
     admin: ConfigAdmin,
     changes: ConfigChangeListener,
-    turns: Turns,
+    slices: SliceScheduler,
     context: RequestContext,
     request: IncrementalAlterConfigsRequest,
 ) -> IncrementalAlterConfigsResponse:
     """Change some configs of each resource."""
-    bound_changes(len(request.resources))
+    limit_changes(len(request.resources))
     rows = []
-    pace = turns.pace()
+    pace = slices.pace()
     resources = Counter(map(config_resource, request.resources))
     for resource in distinct(request.resources, config_resource):
         row = _row(resource)
@@ -48,7 +48,7 @@ async def handle(
             )
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
-        await pace.spend(CHANGE_UNITS + len(resource.configs))
+        await pace.charge(CHANGE_UNITS + len(resource.configs))
     # A change must be visible to the next request.
     await changes.process()
     return IncrementalAlterConfigsResponse(responses=rows)

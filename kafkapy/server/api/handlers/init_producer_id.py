@@ -17,9 +17,9 @@ from kafkapy.server.api.handler_support import transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.producer_ids import ProducerIdManager
 from kafkapy.server.coordinators.transaction_service import TransactionService
-from kafkapy.server.requests.outcomes import Later, Outcome
+from kafkapy.server.requests.outcomes import Outcome, ResponseCoroutine
 
-_FIRST_VERSION_WITH_FENCED = 4
+_FIRST_VERSION_WITH_PRODUCER_FENCED = 4
 
 
 def handle(
@@ -27,26 +27,26 @@ def handle(
     producer_ids: ProducerIdManager,
     context: RequestContext,
     request: InitProducerIdRequest,
-) -> Outcome[InitProducerIdResponse] | Later[InitProducerIdResponse]:
+) -> Outcome[InitProducerIdResponse] | ResponseCoroutine[InitProducerIdResponse]:
     """Assign the next producer id, or the producer id and epoch of a transactional id."""
     if request.transactional_id is not None:
-        return _transactional(transactions, context, request)
+        return _init_transactional_id(transactions, context, request)
 
-    async def give() -> InitProducerIdResponse:
+    async def allocate() -> InitProducerIdResponse:
         producer_id = await producer_ids.next_id()
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
-    return give()
+    return allocate()
 
 
-def _transactional(
+def _init_transactional_id(
     transactions: TransactionService, context: RequestContext, request: InitProducerIdRequest
 ) -> Outcome[InitProducerIdResponse]:
     producer = Producer(request.producer_id, request.producer_epoch)
     if (producer.producer_id == NO_PRODUCER_ID) != (producer.producer_epoch == -1):
         return refuse(request, ApiError(ErrorCode.INVALID_REQUEST), context.version)
     assert request.transactional_id is not None
-    question = InitProducerId(
+    coordinator_request = InitProducerId(
         request.transactional_id,
         request.transaction_timeout_ms,
         None if producer.producer_id == NO_PRODUCER_ID else producer,
@@ -55,13 +55,15 @@ def _transactional(
     def response(result: InitProducerIdResult) -> InitProducerIdResponse:
         return InitProducerIdResponse(
             error_code=transactional_error(
-                result.error, context.version, _FIRST_VERSION_WITH_FENCED
+                result.error, context.version, _FIRST_VERSION_WITH_PRODUCER_FENCED
             ),
             producer_id=result.producer_id,
             producer_epoch=result.producer_epoch,
         )
 
-    return transactions.call(transactions.coordinator.init_producer_id, question, response)
+    return transactions.call(
+        transactions.coordinator.init_producer_id, coordinator_request, response
+    )
 
 
 def refuse(request: InitProducerIdRequest, error: ApiError, version: int) -> InitProducerIdResponse:

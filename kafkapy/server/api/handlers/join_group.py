@@ -24,7 +24,7 @@ def handle(
 ) -> Outcome[JoinGroupResponse]:
     """Join or rejoin a group."""
     version = context.version
-    joining = JoinGroup(
+    coordinator_request = JoinGroup(
         group_id=request.group_id,
         member_id=request.member_id,
         protocol_type=request.protocol_type,
@@ -39,7 +39,9 @@ def handle(
         supports_skip_assignment=version >= 9,
     )
     return groups.call(
-        groups.coordinator.join_group, joining, lambda result: _response(result, version)
+        groups.coordinator.join_group,
+        coordinator_request,
+        lambda result: _response(result, version),
     )
 
 

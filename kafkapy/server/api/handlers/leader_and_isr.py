@@ -15,7 +15,7 @@ from kafkapy.server.cluster.control_request_codec import (
     leader_and_isr_response,
 )
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
-from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.outcomes import ResponseCoroutine
 
 
 def handle(
@@ -23,12 +23,12 @@ def handle(
     listener: str,
     context: RequestContext,
     request: LeaderAndIsrRequest,
-) -> Later[LeaderAndIsrResponse]:
+) -> ResponseCoroutine[LeaderAndIsrResponse]:
     """Apply the command after those that arrived before it."""
     command = leader_and_isr_command(request, listener)
 
-    async def work() -> LeaderAndIsrResponse:
+    async def apply() -> LeaderAndIsrResponse:
         result = await receiver.apply(command, context.header.correlation_id)
         return leader_and_isr_response(result, command, context.version)
 
-    return work()
+    return apply()

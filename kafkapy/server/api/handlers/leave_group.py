@@ -20,7 +20,7 @@ from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, pieces, worked
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work, as_work, chunks
 
 
 def handle(
@@ -31,8 +31,12 @@ def handle(
     """
     if context.version < 3:
         leave = LeaveGroup(request.group_id, [LeavingMember(request.member_id)])
-        return (yield from worked(groups.call(groups.coordinator.leave_group, leave, _of_one)))
-    rows = pieces(request.members) if request.members else [[]]
+        return (
+            yield from as_work(
+                groups.call(groups.coordinator.leave_group, leave, _single_member_response)
+            )
+        )
+    rows = chunks(request.members) if request.members else [[]]
     starts = [partial(_leave, groups, request.group_id, few) for few in rows]
     return (yield from gather(starts, _response, ROW_UNITS * ROWS_AT_ONCE))
 
@@ -41,13 +45,13 @@ def _leave(
     groups: GroupService,
     group_id: str,
     rows: Sequence[MemberIdentity],
-    answered: Callable[[LeaveGroupResult], None],
+    on_result: Callable[[LeaveGroupResult], None],
 ) -> None:
     members = [LeavingMember(m.member_id, m.group_instance_id, m.reason) for m in rows]
-    groups.ask(groups.coordinator.leave_group, LeaveGroup(group_id, members), answered)
+    groups.run_internal(groups.coordinator.leave_group, LeaveGroup(group_id, members), on_result)
 
 
-def _of_one(result: LeaveGroupResult) -> LeaveGroupResponse:
+def _single_member_response(result: LeaveGroupResult) -> LeaveGroupResponse:
     return LeaveGroupResponse(error_code=result.error or result.members[0][1])
 
 

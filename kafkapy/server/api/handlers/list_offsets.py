@@ -29,7 +29,7 @@ from kafkapy.record.codec import Codec
 from kafkapy.replication.partition import CONSUMER, DEBUGGING_CONSUMER, Partition
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.replicas.replica_manager import ReplicaManager
-from kafkapy.server.requests.turns import ROW_UNITS, Work, elsewhere
+from kafkapy.server.requests.turns import ROW_UNITS, Work, run_in_thread
 from kafkapy.storage.log_segment import TimestampOffset, first_record
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
@@ -51,7 +51,9 @@ def handle(
     replicas: ReplicaManager, clock: Clock, context: RequestContext, request: ListOffsetsRequest
 ) -> Work[ListOffsetsResponse]:
     """Look up an offset for each partition."""
-    asked = Counter((t.name, p.partition_index) for t in request.topics for p in t.partitions)
+    request_counts = Counter(
+        (t.name, p.partition_index) for t in request.topics for p in t.partitions
+    )
     topics = []
     for topic in request.topics:
         rows = []
@@ -59,7 +61,7 @@ def handle(
             row = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
             rows.append(row)
             try:
-                if context.version and asked[topic.name, wanted.partition_index] > 1:
+                if context.version and request_counts[topic.name, wanted.partition_index] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST)
                 partition = _partition(replicas, context, request, topic.name, wanted)
                 if context.version == 0:
@@ -107,7 +109,7 @@ def _look_up(
                 found = log.offset_for_timestamp(timestamp, bound, search)
             break
         except _TakesLong as long:
-            search.found[long.key] = yield from elsewhere(long.search, may_drop=True)
+            search.found[long.key] = yield from run_in_thread(long.search, may_drop=True)
     if found is not None and found[1] < bound:
         row.timestamp, row.offset, row.leader_epoch = found
     else:
@@ -175,8 +177,8 @@ def _segment_offsets(
     if timestamp == EARLIEST:
         offsets = log.offsets_before(None, 0)[-1:]
     else:
-        by = None if timestamp == LATEST else timestamp
-        offsets = log.offsets_before(by, clock.time_ms())
+        before_timestamp = None if timestamp == LATEST else timestamp
+        offsets = log.offsets_before(before_timestamp, clock.time_ms())
     offsets = offsets[: wanted.max_num_offsets]
     if request.replica_id == CONSUMER and offsets and offsets[0] > log.high_watermark:
         return [log.high_watermark, *[o for o in offsets if o <= log.high_watermark]]

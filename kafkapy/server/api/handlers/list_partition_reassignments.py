@@ -18,7 +18,11 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
     OngoingPartitionReassignment,
     OngoingTopicReassignment,
 )
-from kafkapy.server.api.handler_support import ask_controller, not_controller, require_controller
+from kafkapy.server.api.handler_support import (
+    not_controller,
+    require_controller,
+    submit_to_controller,
+)
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.requests.outcomes import Outcome
@@ -29,13 +33,13 @@ def handle(
 ) -> Outcome[ListPartitionReassignmentsResponse]:
     """Pass the request to the controller."""
     require_controller(controller)
-    asked = None
+    partitions = None
     if request.topics is not None:
-        asked = [
+        partitions = [
             TopicPartition(t.name, index) for t in request.topics for index in t.partition_indexes
         ]
-    return ask_controller(
-        controller, lambda reply: ListPartitionReassignments(asked, reply), _response
+    return submit_to_controller(
+        controller, lambda reply: ListPartitionReassignments(partitions, reply), _response
     )
 
 

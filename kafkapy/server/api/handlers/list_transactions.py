@@ -21,10 +21,12 @@ def handle(
     transactions: TransactionService, context: RequestContext, request: ListTransactionsRequest
 ) -> Outcome[ListTransactionsResponse]:
     """List the transactional ids."""
-    question = ListTransactions(
+    coordinator_request = ListTransactions(
         request.state_filters, request.producer_id_filters, request.duration_filter
     )
-    return transactions.call(transactions.coordinator.list_transactions, question, _response)
+    return transactions.call(
+        transactions.coordinator.list_transactions, coordinator_request, _response
+    )
 
 
 def _response(result: ListTransactionsResult) -> ListTransactionsResponse:

@@ -32,13 +32,20 @@ from kafkapy.server.admin.auto_creator import CREATION_WAIT_MS, AutoCreator
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkapy.server.api.cluster_view import ClusterView
-from kafkapy.server.api.handler_support import metadata_known, mutations, refusal, run_async
+from kafkapy.server.api.handler_support import await_metadata, mutations, refusal, run_async
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome, Pending
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Turns, Work, finish, pieces
+from kafkapy.server.requests.turns import (
+    CHECK_UNITS,
+    ROW_UNITS,
+    SliceScheduler,
+    Work,
+    chunks,
+    run_paced,
+)
 
 _FIRST_VERSION_WITH_IDS: Final = 12
 _VERSIONS_WITHOUT_IDS: Final = (10, 11)  # rows have the id field, which must be zero
@@ -55,7 +62,7 @@ class Handler:
     auto_create_topics: bool
     authorization: Authorization
     quotas: ClientQuotas
-    turns: Turns
+    slices: SliceScheduler
     tasks: BackgroundTasks
 
     def handle(
@@ -64,8 +71,8 @@ class Handler:
         """Describe the brokers and the requested topics."""
         if context.version in _VERSIONS_WITHOUT_IDS:
             yield from _check_rows(request, context.version)
-        if self.waiter.is_known:
-            missing = yield from self._to_create(context, request)
+        if self.waiter.is_complete:
+            missing = yield from self._topics_to_create(context, request)
             if not missing:
                 return (yield from self._response(context, request))
 
@@ -74,23 +81,25 @@ class Handler:
         def is_awaited() -> bool:
             return not pending.done
 
-        async def created() -> MetadataResponse:
-            await metadata_known(self.waiter)
-            pace = self.turns.pace()
-            missing = await finish(self._to_create(context, request), pace)
+        async def create_and_describe() -> MetadataResponse:
+            await await_metadata(self.waiter)
+            pace = self.slices.pace()
+            missing = await run_paced(self._topics_to_create(context, request), pace)
             if missing:
                 charge = mutations(self.quotas, context).charge
                 create = self.creator.create
                 refusals = await create(missing, CREATION_WAIT_MS, charge, is_awaited)
-                return await finish(self._response(context, request, refusals), pace)
-            return await finish(self._response(context, request), pace)
+                return await run_paced(self._response(context, request, refusals), pace)
+            return await run_paced(self._response(context, request), pace)
 
-        refused = partial(refusal, refuse, request, version=context.version)
-        return run_async(self.tasks, context, created(), refused, pending)
+        to_refusal = partial(refusal, refuse, request, version=context.version)
+        return run_async(self.tasks, context, create_and_describe(), to_refusal, pending)
 
-    def _to_create(self, context: RequestContext, request: MetadataRequest) -> Work[list[str]]:
+    def _topics_to_create(
+        self, context: RequestContext, request: MetadataRequest
+    ) -> Work[list[str]]:
         """Unknown topics with valid names that may be created."""
-        if _wants_all(context, request) or not self.auto_create_topics:
+        if _requests_all_topics(context, request) or not self.auto_create_topics:
             return []
         if context.version >= 4 and not request.allow_auto_topic_creation:
             return []
@@ -103,7 +112,7 @@ class Handler:
                     validate_topic_name(wanted.name)
                 except ApiError:
                     continue
-                if self.authorization.may_make_topic(context, wanted.name):
+                if self.authorization.may_create_topic(context, wanted.name):
                     names[wanted.name] = None
         return list(names)
 
@@ -119,18 +128,18 @@ class Handler:
             for node, host, port, rack in self.cluster.nodes(context.listener)
         }
         topics = []
-        if _wants_all(context, request):
+        if _requests_all_topics(context, request):
             for topic in image.topics.values():
                 topics.append(self._topic(context, topic, reachable))
                 yield ROW_UNITS + 2 * len(topic.partitions)
         else:
             # As in Kafka, a repeated id or name gets one row.
-            asked: dict[str | Uuid | None, MetadataRequestTopic] = {}
-            for few in pieces(request.topics or ()):
-                asked.update({_asked_by(wanted): wanted for wanted in few})
+            requested: dict[str | Uuid | None, MetadataRequestTopic] = {}
+            for few in chunks(request.topics or ()):
+                requested.update({_topic_key(wanted): wanted for wanted in few})
                 yield len(few)
-            for wanted in asked.values():
-                row = self._asked(context, wanted, reachable, refusals)
+            for wanted in requested.values():
+                row = self._requested_topic(context, wanted, reachable, refusals)
                 topics.append(row)
                 yield ROW_UNITS + 2 * len(row.partitions)
         response = MetadataResponse(
@@ -147,7 +156,7 @@ class Handler:
             response.cluster_authorized_operations = CLUSTER_OPERATIONS
         return response
 
-    def _asked(
+    def _requested_topic(
         self,
         context: RequestContext,
         wanted: MetadataRequestTopic,
@@ -211,7 +220,7 @@ class Handler:
         )
 
 
-def _asked_by(wanted: MetadataRequestTopic) -> str | Uuid | None:
+def _topic_key(wanted: MetadataRequestTopic) -> str | Uuid | None:
     return wanted.name if wanted.topic_id.is_zero else wanted.topic_id
 
 
@@ -220,7 +229,7 @@ def _check_rows(request: MetadataRequest, version: int) -> Work[None]:
     Raises:
         ApiError: INVALID_REQUEST, a row has an id, or no name, in a version that does not allow it.
     """
-    for few in pieces(request.topics or ()):
+    for few in chunks(request.topics or ()):
         for wanted in few:
             if wanted.name is None:
                 message = f"Topic name can not be null for version {version}"
@@ -231,7 +240,7 @@ def _check_rows(request: MetadataRequest, version: int) -> Work[None]:
         yield len(few)
 
 
-def _wants_all(context: RequestContext, request: MetadataRequest) -> bool:
+def _requests_all_topics(context: RequestContext, request: MetadataRequest) -> bool:
     return request.topics is None or (context.version == 0 and not request.topics)
 
 

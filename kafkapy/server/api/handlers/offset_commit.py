@@ -21,7 +21,7 @@ from kafkapy.protocol.messages.offset_commit import (
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome, Pending
-from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
+from kafkapy.server.requests.turns import ROW_UNITS, Work, as_work
 
 
 def handle(
@@ -53,14 +53,14 @@ def handle(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
         retention_time_ms=request.retention_time_ms,
-        names_member_epoch=context.version >= 9,
+        may_have_member_epoch=context.version >= 9,
     )
     outcome = groups.call(
         groups.coordinator.commit_offsets, commit, lambda result: _response(request, result)
     )
     if isinstance(outcome, Pending):
         outcome.blocks = True  # a later OffsetFetch must return these offsets
-    return (yield from worked(outcome))
+    return (yield from as_work(outcome))
 
 
 def _response(

@@ -52,8 +52,8 @@ def handle(
             result.errors |= refused
         return _response(result)
 
-    request_of_core = DeleteOffsets(request.group_id, list(allowed))
-    return groups.call(groups.coordinator.delete_offsets, request_of_core, respond)
+    coordinator_request = DeleteOffsets(request.group_id, list(allowed))
+    return groups.call(groups.coordinator.delete_offsets, coordinator_request, respond)
 
 
 def _response(result: DeleteOffsetsResult) -> OffsetDeleteResponse:

@@ -38,7 +38,7 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, finished, pieces
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, chunks, run_now
 
 _FIRST_VERSION_WITH_IDS: Final = 10
 
@@ -60,22 +60,22 @@ def handle(
             image = metadata.image
             unknown: list[OffsetFetchRequestTopics] = []
             if context.version >= _FIRST_VERSION_WITH_IDS:
-                unknown = yield from _resolve(image, group)
+                unknown = yield from _set_topic_names(image, group)
             fetched = yield from _fetch(groups, authorization, context, group, request)
             row = yield from _group_row(group.group_id, fetched)
             if context.version >= _FIRST_VERSION_WITH_IDS:
-                yield from _identify(image, row, unknown)
+                yield from _set_topic_ids(image, row, unknown)
             rows.append(row)
         return OffsetFetchResponse(groups=rows)
     topics = request.topics
     if context.version < 2 and topics is None:
         topics = []
-    only = OffsetFetchRequestGroup(group_id=request.group_id, topics=_nested(topics))
-    fetched = yield from _fetch(groups, authorization, context, only, request)
-    return (yield from _flat(topics, fetched, context.version))
+    single_group = OffsetFetchRequestGroup(group_id=request.group_id, topics=_group_topics(topics))
+    fetched = yield from _fetch(groups, authorization, context, single_group, request)
+    return (yield from _single_group_response(topics, fetched, context.version))
 
 
-def _resolve(
+def _set_topic_names(
     image: MetadataImage, group: OffsetFetchRequestGroup
 ) -> Work[list[OffsetFetchRequestTopics]]:
     """Set the names of a group's topics. Removes and returns the topics with unknown ids."""
@@ -93,7 +93,7 @@ def _resolve(
     return unknown
 
 
-def _identify(
+def _set_topic_ids(
     image: MetadataImage, row: OffsetFetchResponseGroup, unknown: list[OffsetFetchRequestTopics]
 ) -> Work[None]:
     """Set the ids of a response's topics, and add the `unknown` ones. As in Kafka, topics without
@@ -107,13 +107,13 @@ def _identify(
             topics.append(topic)
         yield 1
     row.topics = topics
-    for asked in () if row.error_code else unknown:
-        row.topics.append((yield from _unknown_topic(asked)))
+    for request_topic in () if row.error_code else unknown:
+        row.topics.append((yield from _unknown_topic(request_topic)))
 
 
-def _unknown_topic(asked: OffsetFetchRequestTopics) -> Work[OffsetFetchResponseTopics]:
-    topic = OffsetFetchResponseTopics(topic_id=asked.topic_id, partitions=[])
-    for indexes in pieces(list(dict.fromkeys(asked.partition_indexes))):
+def _unknown_topic(request_topic: OffsetFetchRequestTopics) -> Work[OffsetFetchResponseTopics]:
+    topic = OffsetFetchResponseTopics(topic_id=request_topic.topic_id, partitions=[])
+    for indexes in chunks(list(dict.fromkeys(request_topic.partition_indexes))):
         topic.partitions += [
             OffsetFetchResponsePartitions(
                 partition_index=index,
@@ -128,7 +128,7 @@ def _unknown_topic(asked: OffsetFetchRequestTopics) -> Work[OffsetFetchResponseT
     return topic
 
 
-def _nested(
+def _group_topics(
     topics: list[OffsetFetchRequestTopic] | None,
 ) -> list[OffsetFetchRequestTopics] | None:
     """The topics in the form that they have in a group (v8 and later)."""
@@ -154,37 +154,39 @@ def _fetch(
     if topics is not None:
         wanted = []
         for topic in topics:
-            for indexes in pieces(list(dict.fromkeys(topic.partition_indexes))):
+            for indexes in chunks(list(dict.fromkeys(topic.partition_indexes))):
                 wanted += [TopicPartition(topic.name, index) for index in indexes]
                 yield len(indexes)
             yield 1
     result = FetchOffsetsResult()
-    for few in [None] if wanted is None else [*pieces(wanted)] or [wanted]:
+    for few in [None] if wanted is None else [*chunks(wanted)] or [wanted]:
         stable = request.require_stable
-        asked = FetchOffsets(group_id, few, stable, group.member_id, group.member_epoch)
-        part: FetchOffsetsResult = groups.answer(
-            groups.coordinator.fetch_offsets, asked, lambda result: result
+        coordinator_request = FetchOffsets(
+            group_id, few, stable, group.member_id, group.member_epoch
+        )
+        part: FetchOffsetsResult = groups.call_now(
+            groups.coordinator.fetch_offsets, coordinator_request, lambda result: result
         )
         result.error = result.error or part.error
         result.offsets |= part.offsets
         yield ROW_UNITS + 2 * len(part.offsets)
     if authorization.authorizer is not None:
-        yield from _hide(authorization, context, result, is_named=topics is not None)
+        yield from _hide_topics(authorization, context, result, is_requested=topics is not None)
     return result
 
 
-def _hide(
+def _hide_topics(
     authorization: Authorization,
     context: RequestContext,
     result: FetchOffsetsResult,
-    is_named: bool,
+    is_requested: bool,
 ) -> Work[None]:
     """Hide topics that the caller may not describe: requested ones are refused, others left out."""
     for key in list(result.offsets):
         yield CHECK_UNITS
         if authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, key.topic):
             continue
-        if is_named:
+        if is_requested:
             result.offsets[key] = FetchedOffset(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         else:
             del result.offsets[key]
@@ -196,7 +198,7 @@ def _topics(
     """The rows of a response, by topic. 100,000 rows take a tenth of a second."""
     by_name: dict[str, list[P]] = {}
     topics: list[T] = []
-    for few in pieces(list(result.offsets.items())):
+    for few in chunks(list(result.offsets.items())):
         for (name, index), found in few:
             row = row_class(
                 partition_index=index,
@@ -227,28 +229,28 @@ def _group_row(group_id: str, result: FetchOffsetsResult) -> Work[OffsetFetchRes
     return OffsetFetchResponseGroup(group_id=group_id, error_code=result.error, topics=topics)
 
 
-def _flat(
+def _single_group_response(
     topics: list[OffsetFetchRequestTopic] | None, result: FetchOffsetsResult, version: int
 ) -> Work[OffsetFetchResponse]:
     if result.error and version < 2:
         # Below v2 the response has no top-level error code, so every row has the error.
         result.offsets = {}
         for t in topics or ():
-            for indexes in pieces(t.partition_indexes):
+            for indexes in chunks(t.partition_indexes):
                 for index in indexes:
                     result.offsets[TopicPartition(t.name, index)] = FetchedOffset(
                         error=result.error
                     )
                 yield len(indexes)
             yield 1
-    made = yield from _topics(result, OffsetFetchResponsePartition, _old_topic)
-    return OffsetFetchResponse(error_code=result.error, topics=made)
+    response_topics = yield from _topics(result, OffsetFetchResponsePartition, _old_topic)
+    return OffsetFetchResponse(error_code=result.error, topics=response_topics)
 
 
 def refuse(request: OffsetFetchRequest, error: ApiError, version: int) -> OffsetFetchResponse:
     """The error: for each group from v8 on, top-level in v2-v7, and for each partition before."""
     failed = FetchOffsetsResult(ErrorCode(error.code))
     if version >= 8:
-        groups = [finished(_group_row(g.group_id, failed)) for g in request.groups]
+        groups = [run_now(_group_row(g.group_id, failed)) for g in request.groups]
         return OffsetFetchResponse(groups=groups)
-    return finished(_flat(request.topics or [], failed, version))
+    return run_now(_single_group_response(request.topics or [], failed, version))

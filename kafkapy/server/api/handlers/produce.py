@@ -17,7 +17,7 @@ from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.ports import Clock
-from kafkapy.common.system import BriefPauses
+from kafkapy.common.system import GilPause
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.produce import (
     PartitionProduceData,
@@ -28,14 +28,14 @@ from kafkapy.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from kafkapy.protocol.produce_shape import ACKS, FIRST_VERSION_WITH_IDS
-from kafkapy.record.batch_rules import Room, TakesLong
-from kafkapy.record.long_preparation import PreparedAhead, prepare_at_length
-from kafkapy.record.validation import BRIEF_BYTES, PRODUCE_VERSION_V2_ONLY
+from kafkapy.record.batch_rules import ByteBudget, NeedsThread
+from kafkapy.record.long_preparation import PreparationResult, prepare_fully
+from kafkapy.record.validation import FAST_BYTES_MAX, PRODUCE_VERSION_V2_ONLY
 from kafkapy.replication.delayed_produce import ProduceWait
 from kafkapy.server.api import produce_append
-from kafkapy.server.api.produce_answer import ProduceAnswers
+from kafkapy.server.api.produce_answer import ProduceResponses
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
+from kafkapy.server.coordinators.transaction_verifier import PendingWrite, TransactionVerifier
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.outcomes import (
@@ -45,9 +45,9 @@ from kafkapy.server.requests.outcomes import (
     Outcome,
     Pending,
 )
-from kafkapy.server.requests.turns import ROW_UNITS, Turns, Work, elsewhere
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler, Work, run_in_thread
 
-_FIRST_VERSION_WITH_ABORTABLE = 11
+_FIRST_VERSION_WITH_TRANSACTION_ABORTABLE = 11
 _CONVERTED_BYTES_A_UNIT: Final = 4
 _CHECKED_BYTES_A_UNIT: Final = 16
 
@@ -59,9 +59,9 @@ class Handler:
     replicas: ReplicaManager
     metrics: Metrics
     clock: Clock
-    turns: Turns
+    slices: SliceScheduler
     verifier: TransactionVerifier
-    answers: ProduceAnswers
+    responses: ProduceResponses
 
     def handle(
         self, context: RequestContext, request: ProduceRequest
@@ -69,12 +69,12 @@ class Handler:
         """Append every partition's records, then answer as `acks` requires."""
         if request.acks not in ACKS:
             return refuse(request, ApiError(ErrorCode.INVALID_REQUIRED_ACKS), context.version)
-        writings = _writings(request, context.version)
-        if writings:
+        writes = _writings(request, context.version)
+        if writes:
             transactional_id = request.transactional_id
             try:
                 unverified = produce_append.unverified(
-                    self.verifier, request.acks, transactional_id, writings
+                    self.verifier, request.acks, transactional_id, writes
                 )
             except ApiError as refusal:
                 return refuse(request, refusal, context.version)
@@ -88,40 +88,40 @@ class Handler:
         context: RequestContext,
         request: ProduceRequest,
         transactional_id: str,
-        unverified: list[Writing],
+        unverified: list[PendingWrite],
     ) -> Pending[ProduceResponse]:
         """Verify partitions with the coordinator first. Later requests of the connection wait,
         because their batches follow these. The records are copied, because the next read overwrites
         them.
         """
         pending: Pending[ProduceResponse] = Pending(blocks=True)
-        produce_append.keep_records(request)
+        produce_append.copy_records(request)
 
-        def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
+        def on_verified(errors: dict[TopicPartition, ErrorCode]) -> None:
             if pending.done:
                 return
-            pending.follow(self.turns.run(self._append_all(context, request, errors)))
+            pending.complete_with(self.slices.run(self._append_all(context, request, errors)))
 
-        self.verifier.verify(transactional_id, unverified, verified)
+        self.verifier.verify(transactional_id, unverified, on_verified)
         return pending
 
     def _append_all(
         self,
         context: RequestContext,
         request: ProduceRequest,
-        refused: dict[TopicPartition, ErrorCode],
+        errors: dict[TopicPartition, ErrorCode],
     ) -> Work[Outcome[ProduceResponse]]:
         """Append row by row. Later requests of the connection wait while another thread prepares
         records, so that a producer's batches stay in order.
         """
         acks = request.acks
-        rows_in_all = sum(len(topic.partition_data) for topic in request.topic_data)
-        is_large = max(rows_in_all, len(request.topic_data)) > produce_append.ROWS_AT_ONCE
+        row_count = sum(len(topic.partition_data) for topic in request.topic_data)
+        is_large = max(row_count, len(request.topic_data)) > produce_append.APPENDS_PER_SLICE
         if is_large:
-            produce_append.keep_records(request)
+            produce_append.copy_records(request)
         is_old = context.version < PRODUCE_VERSION_V2_ONLY
         bytes_a_unit = _CONVERTED_BYTES_A_UNIT if is_old else _CHECKED_BYTES_A_UNIT
-        room: Room | None = None
+        room: ByteBudget | None = None
         waits: list[tuple[ProduceWait, PartitionProduceResponse]] = []
         responses = []
         failed = False
@@ -131,24 +131,24 @@ class Handler:
                 row = PartitionProduceResponse(index=data.index)
                 rows.append(row)
                 try:
-                    if refused:
-                        _check_verified(context, TopicPartition(topic.name, data.index), refused)
+                    if errors:
+                        _check_verified(context, TopicPartition(topic.name, data.index), errors)
                     try:
                         wait = self._append(context, topic, data, acks, row)
-                    except TakesLong as long:
+                    except NeedsThread as long:
                         if room is None:
-                            room = Room(produce_append.keep_records(request), BriefPauses())
+                            room = ByteBudget(produce_append.copy_records(request), GilPause())
                         wait = yield from self._append_at_length(
                             context, topic, data, acks, row, long, room
                         )
                 except ApiError as error:
                     failed = True
-                    self.answers.refuse_row(topic.name, row, error)
+                    self.responses.refuse_row(topic.name, row, error)
                 else:
                     if wait is not None:
                         waits.append((wait, row))
                 if is_large:
-                    brief_bytes = min(len(data.records or b""), BRIEF_BYTES)
+                    brief_bytes = min(len(data.records or b""), FAST_BYTES_MAX)
                     yield ROW_UNITS * 2 + brief_bytes // bytes_a_unit + len(row.record_errors)
             responses.append(
                 TopicProduceResponse(
@@ -161,7 +161,7 @@ class Handler:
             return CLOSE_CONNECTION if failed else NO_RESPONSE
         response = ProduceResponse(responses=responses)
         if failed:
-            self.answers.add_leaders(context, response)
+            self.responses.add_leaders(context, response)
         if not waits:
             return response
         return self._wait(request.timeout_ms, response, waits)
@@ -173,21 +173,21 @@ class Handler:
         data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
-        long: TakesLong,
-        room: Room,
+        long: NeedsThread,
+        room: ByteBudget,
     ) -> Work[ProduceWait | None]:
         """Append records that another thread prepares. Repeats the preparation if the topic's
         configs change meanwhile.
         """
         records = data.records
-        assert isinstance(records, bytes)  # copied by `keep_records`
+        assert isinstance(records, bytes)  # copied by `copy_records`
         while True:
-            prepare = partial(prepare_at_length, records, long, room)
+            prepare = partial(prepare_fully, records, long, room)
             # With acks=0, a batch is appended even if its producer has disconnected.
-            ahead = yield from elsewhere(prepare, may_drop=acks != 0)
+            ahead = yield from run_in_thread(prepare, may_drop=acks != 0)
             try:
                 return self._append(context, topic, data, acks, row, ahead)
-            except TakesLong as again:
+            except NeedsThread as again:
                 long = again.with_traceback(None)  # the traceback has this frame: a cycle
 
     def _append(
@@ -197,7 +197,7 @@ class Handler:
         data: PartitionProduceData,
         acks: int,
         row: PartitionProduceResponse,
-        ahead: PreparedAhead | None = None,
+        ahead: PreparationResult | None = None,
     ) -> ProduceWait | None:
         """Append one partition. Returns a `ProduceWait` if its replicas must still copy the
         records.
@@ -219,19 +219,19 @@ class Handler:
         waits: list[tuple[ProduceWait, PartitionProduceResponse]],
     ) -> Pending[ProduceResponse]:
 
-        def answer() -> ProduceResponse:
+        def respond() -> ProduceResponse:
             for wait, row in waits:
                 row.error_code = wait.error
                 if wait.error is not ErrorCode.NONE:
                     row.base_offset = -1
             return response
 
-        return produce_append.answer_later(
-            self.replicas, self.clock, timeout_ms, [wait for wait, _ in waits], answer
+        return produce_append.respond_after_waits(
+            self.replicas, self.clock, timeout_ms, [wait for wait, _ in waits], respond
         )
 
 
-def _writings(request: ProduceRequest, version: int) -> list[Writing]:
+def _writings(request: ProduceRequest, version: int) -> list[PendingWrite]:
     """The transactional batches of a request."""
     found = []
     for topic in request.topic_data:
@@ -243,21 +243,23 @@ def _writings(request: ProduceRequest, version: int) -> list[Writing]:
 
 
 def _check_verified(
-    context: RequestContext, partition: TopicPartition, refused: dict[TopicPartition, ErrorCode]
+    context: RequestContext,
+    partition: TopicPartition,
+    errors: dict[TopicPartition, ErrorCode],
 ) -> None:
     """
     Raises:
         ApiError: the coordinator did not confirm the partition; the error is that of the producer's
           version.
     """
-    error = refused.get(partition)
+    error = errors.get(partition)
     if error is None:
         return
     if error is ErrorCode.NOT_ENOUGH_REPLICAS:
         reason = "Unable to verify the partition has been added to the transaction"
     else:
         reason = "Partition was not added to the transaction"
-    is_old = context.version < _FIRST_VERSION_WITH_ABORTABLE
+    is_old = context.version < _FIRST_VERSION_WITH_TRANSACTION_ABORTABLE
     if error is ErrorCode.TRANSACTION_ABORTABLE and is_old:
         error = ErrorCode.INVALID_TXN_STATE
     raise ApiError(error, reason)

@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.push_telemetry import PushTelemetryRequest, PushT
 from kafkapy.record.codec import Codec
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import Work, elsewhere
+from kafkapy.server.requests.turns import Work, run_in_thread
 
 if TYPE_CHECKING:  # a broker without metrics does not import the library for them
     from kafkapy.server.observability.client_metrics import ClientMetrics
@@ -34,6 +34,6 @@ def handle(
     )
     if data:
         codec = Codec(request.compression_type)
-        pushed = yield from elsewhere(partial(metrics.read, instance.client, codec, data))
+        pushed = yield from run_in_thread(partial(metrics.read, instance.client, codec, data))
         metrics.store(request.client_instance_id, pushed)
     return PushTelemetryResponse()

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.read_share_group_state_summary import (
     ReadStateSummaryResult,
 )
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.share_state_requests import refused, serve
+from kafkapy.server.api.share_state_requests import refuse_all_rows, serve
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_service import ShareService
 from kafkapy.server.requests.outcomes import Outcome
@@ -62,4 +62,4 @@ def refuse(
     request: ReadShareGroupStateSummaryRequest, error: ApiError, version: int
 ) -> ReadShareGroupStateSummaryResponse:
     """The same error for every share partition."""
-    return refused(request, error, _row, _response)
+    return refuse_all_rows(request, error, _row, _response)

@@ -12,21 +12,21 @@ from kafkapy.protocol.messages.renew_delegation_token import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.token_requests import TokenRequests
-from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.outcomes import ResponseCoroutine
 
 
 def handle(
     requests: TokenRequests, context: RequestContext, request: RenewDelegationTokenRequest
-) -> Later[RenewDelegationTokenResponse]:
+) -> ResponseCoroutine[RenewDelegationTokenResponse]:
     """Change the expiry time of the token with the given HMAC."""
-    admin = requests.admitted(context)
+    admin = requests.admit_and_get_admin(context)
     hmac, period_ms = bytes(request.hmac), request.renew_period_ms
 
-    async def renewed() -> RenewDelegationTokenResponse:
+    async def renew() -> RenewDelegationTokenResponse:
         expiry_ms = await admin.renew(context.principal, hmac, period_ms)
         return RenewDelegationTokenResponse(expiry_timestamp_ms=expiry_ms)
 
-    return renewed()
+    return renew()
 
 
 def refuse(

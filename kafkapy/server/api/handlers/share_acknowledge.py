@@ -25,7 +25,7 @@ from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.share_requests import AckOutcome, ShareRequests
 from kafkapy.server.requests.outcomes import Outcome, Pending
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, worked
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, as_work
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class Handler:
             yield 1
         pending: Pending[ShareAcknowledgeResponse] = Pending()
 
-        def answered(outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
+        def on_outcomes(outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
             pending.complete(self._response(context, key.group_id, outcomes))
 
         yield from requests.acknowledge(
-            context, key, rows, answered, may_renew=request.is_renew_ack
+            context, key, rows, on_outcomes, may_renew=request.is_renew_ack
         )
         if epoch == FINAL_EPOCH:
             requests.close(session)
-        return (yield from worked(pending.response)) if pending.done else pending
+        return (yield from as_work(pending.response)) if pending.done else pending
 
     def _response(
         self, context: RequestContext, group_id: str, outcomes: dict[TopicIdIndex, AckOutcome]

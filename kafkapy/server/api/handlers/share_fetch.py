@@ -35,16 +35,16 @@ from kafkapy.replication.shares.share_sessions import (
 )
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.share_requests import AckOutcome, ShareRequests, check_initial
+from kafkapy.server.api.share_requests import AckOutcome, ShareRequests, check_initial_request
 from kafkapy.server.coordinators.share_fetches import (
     RECORD_LIMIT_MODE,
     ShareFetchParams,
+    ShareFetchPartition,
     ShareRow,
-    ShareWanted,
 )
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import Outcome, Pending
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, worked
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, as_work
 
 Rows = dict[TopicIdIndex, PartitionData]
 
@@ -74,27 +74,27 @@ class Handler:
                     acks[partition] = row.acknowledgement_batches
                 yield CHECK_UNITS
             yield 1
-        check_initial(epoch, acks)
-        fetches = request.max_wait_ms, request.min_bytes, request.max_bytes, request.max_records
-        if request.is_renew_ack and any(fetches):
+        check_initial_request(epoch, acks)
+        limits = request.max_wait_ms, request.min_bytes, request.max_bytes, request.max_records
+        if request.is_renew_ack and any(limits):
             raise ApiError(ErrorCode.INVALID_REQUEST, "A renewal must not fetch.")
         if epoch == FINAL_EPOCH:
             return (yield from self._close(context, request, key, acks))
-        for gone in request.forgotten_topics_data:
-            forgotten += [TopicIdIndex(gone.topic_id, index) for index in gone.partitions]
-            yield CHECK_UNITS + len(gone.partitions)
+        for data in request.forgotten_topics_data:
+            forgotten += [TopicIdIndex(data.topic_id, index) for index in data.partitions]
+            yield CHECK_UNITS + len(data.partitions)
         session = requests.open(context, key, epoch, wanted, forgotten)
-        answer = _Answer(self, context, key.group_id)
+        response = _PendingResponse(self, context, key.group_id)
         is_first = epoch == INITIAL_EPOCH
-        plan = yield from self._plan(context, key, session.plan(), answer.rows, is_first)
+        plan = yield from self._plan(context, key, session.plan(), response.rows, is_first)
         yield from requests.acknowledge(
-            context, key, acks, answer.acknowledged, may_renew=request.is_renew_ack
+            context, key, acks, response.add_outcomes, may_renew=request.is_renew_ack
         )
         params = self._params(request, key.member_id)
         is_parked = False
         refusals: dict[str, ErrorCode] = {}
 
-        def refusal(wanted: ShareWanted) -> ErrorCode:
+        def refusal(wanted: ShareFetchPartition) -> ErrorCode:
             if not is_parked:
                 return ErrorCode.NONE
             # The client chose how long the fetch waited; ACLs may have changed meanwhile.
@@ -103,11 +103,11 @@ class Handler:
                 refusals[topic] = requests.refusal(context, key, topic)
             return refusals[topic]
 
-        operation = requests.shares.fetches.fetch(params, plan, refusal, answer.fetched)
+        operation = requests.shares.fetches.fetch(params, plan, refusal, response.add_rows)
         is_parked = True
-        pending = answer.pending
+        pending = response.pending
         if pending.done:
-            return (yield from worked(pending.response))
+            return (yield from as_work(pending.response))
         if operation is not None:
             purgatory = requests.shares.replicas.fetch_purgatory
             pending.on_abandon = lambda: purgatory.cancel(operation)
@@ -122,14 +122,14 @@ class Handler:
     ) -> Work[Outcome[ShareFetchResponse]]:
         """Handle the last request of a session, which fetches nothing."""
         session = self.requests.shares.sessions.use(key, FINAL_EPOCH)
-        answer = _Answer(self, context, key.group_id)
-        answer.fetched([])
+        response = _PendingResponse(self, context, key.group_id)
+        response.add_rows([])
         yield from self.requests.acknowledge(
-            context, key, acks, answer.acknowledged, may_renew=request.is_renew_ack
+            context, key, acks, response.add_outcomes, may_renew=request.is_renew_ack
         )
         self.requests.close(session)
-        pending = answer.pending
-        return (yield from worked(pending.response)) if pending.done else pending
+        pending = response.pending
+        return (yield from as_work(pending.response)) if pending.done else pending
 
     def _params(self, request: ShareFetchRequest, member_id: str) -> ShareFetchParams:
         max_bytes = min(request.max_bytes, self.max_bytes)
@@ -150,7 +150,7 @@ class Handler:
         partitions: Sequence[TopicIdIndex],
         rows: Rows,
         is_first: bool,
-    ) -> Work[list[ShareWanted]]:
+    ) -> Work[list[ShareFetchPartition]]:
         """The partitions that the caller may read. The others get rows with errors; in a session's
         first fetch, all partitions get rows.
         """
@@ -164,7 +164,7 @@ class Handler:
             except ApiError as refusal:
                 _row(rows, partition).error_code = refusal.code
                 continue
-            plan.append(ShareWanted(SharePartitionKey(key.group_id, *partition), topic))
+            plan.append(ShareFetchPartition(SharePartitionKey(key.group_id, *partition), topic))
             if is_first:
                 _row(rows, partition)
         return plan
@@ -185,7 +185,7 @@ class Handler:
                     )
                     for each in found.acquired
                 ]
-                self.metrics.fetched(found.wanted.topic, len(found.records))
+                self.metrics.count_fetch(found.wanted.topic, len(found.records))
             elif found.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 known = self.cluster.image.partition(found.wanted.topic, index)
                 if known is not None:
@@ -220,7 +220,7 @@ class Handler:
         )
 
 
-class _Answer:
+class _PendingResponse:
     """The response of one fetch. It is complete when the acknowledgements are stored, and records
     are acquired or the wait is over.
     """
@@ -234,12 +234,12 @@ class _Answer:
         self._leaders: set[int] = set()
         self._parts_left = 2
 
-    def fetched(self, found: list[ShareRow]) -> None:
+    def add_rows(self, found: list[ShareRow]) -> None:
         """Add the results of the fetch."""
         self._handler.add_fetched(self.rows, found, self._leaders)
         self._part_is_done()
 
-    def acknowledged(self, outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
+    def add_outcomes(self, outcomes: dict[TopicIdIndex, AckOutcome]) -> None:
         """Add the outcomes of the acknowledgements, which are stored or refused."""
         for partition, outcome in outcomes.items():
             row = _row(self.rows, partition)

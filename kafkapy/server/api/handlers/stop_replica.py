@@ -12,16 +12,16 @@ from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopRepli
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.control_request_codec import stop_replica_command, stop_replica_response
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
-from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.outcomes import ResponseCoroutine
 
 
 def handle(
     receiver: ControlRequestHandler, context: RequestContext, request: StopReplicaRequest
-) -> Later[StopReplicaResponse]:
+) -> ResponseCoroutine[StopReplicaResponse]:
     """Apply the command after those that arrived before it."""
     command = stop_replica_command(request)
 
-    async def work() -> StopReplicaResponse:
+    async def apply() -> StopReplicaResponse:
         return stop_replica_response(await receiver.apply(command, context.header.correlation_id))
 
-    return work()
+    return apply()

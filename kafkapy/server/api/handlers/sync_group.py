@@ -27,7 +27,7 @@ def handle(
         request.protocol_name,
     ):
         return _response(SyncGroupResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
-    syncing = SyncGroup(
+    coordinator_request = SyncGroup(
         group_id=request.group_id,
         generation_id=request.generation_id,
         member_id=request.member_id,
@@ -36,7 +36,7 @@ def handle(
         protocol_name=request.protocol_name,
         assignments={a.member_id: bytes(a.assignment) for a in request.assignments},
     )
-    return groups.call(groups.coordinator.sync_group, syncing, _response)
+    return groups.call(groups.coordinator.sync_group, coordinator_request, _response)
 
 
 def _response(result: SyncGroupResult) -> SyncGroupResponse:

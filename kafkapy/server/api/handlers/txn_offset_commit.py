@@ -23,12 +23,12 @@ from kafkapy.protocol.messages.txn_offset_commit import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
+from kafkapy.server.coordinators.transaction_verifier import PendingWrite, TransactionVerifier
 from kafkapy.server.requests.outcomes import Outcome, Pending
-from kafkapy.server.requests.turns import ROW_UNITS, Work, worked
+from kafkapy.server.requests.turns import ROW_UNITS, Work, as_work
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
-_FIRST_VERSION_THAT_ADDS = 5
+_FIRST_VERSION_THAT_ADDS_PARTITIONS = 5
 _FIRST_VERSION_WITH_EPOCHS = 6
 
 
@@ -43,24 +43,24 @@ def handle(
     producer = Producer(request.producer_id, request.producer_epoch)
     index = groups.coordinator.partition_for(request.group_id)
     partition = TopicPartition(GROUP_METADATA_TOPIC, index)
-    adds = context.version >= _FIRST_VERSION_THAT_ADDS
-    unverified = verifier.unverified([Writing(partition, producer, adds=adds)])
+    adds = context.version >= _FIRST_VERSION_THAT_ADDS_PARTITIONS
+    unverified = verifier.writes_to_verify([PendingWrite(partition, producer, adds=adds)])
     if not unverified:
         return (yield from _commit(groups, metadata, context, request, producer))
     pending: Pending[TxnOffsetCommitResponse] = Pending()
 
-    def verified(errors: dict[TopicPartition, ErrorCode]) -> None:
+    def on_verified(errors: dict[TopicPartition, ErrorCode]) -> None:
         if partition in errors:
-            code = _of_coordinator(errors[partition])
+            code = _convert_verification_error(errors[partition])
             pending.complete(refuse(request, ApiError(code), context.version))
             return
-        pending.follow(_commit(groups, metadata, context, request, producer))
+        pending.complete_with(_commit(groups, metadata, context, request, producer))
 
-    verifier.verify(request.transactional_id, unverified, verified)
-    return (yield from worked(pending.response)) if pending.done else pending
+    verifier.verify(request.transactional_id, unverified, on_verified)
+    return (yield from as_work(pending.response)) if pending.done else pending
 
 
-def _of_coordinator(error: ErrorCode) -> ErrorCode:
+def _convert_verification_error(error: ErrorCode) -> ErrorCode:
     """The verification error, converted to one of TxnOffsetCommit. After COORDINATOR_NOT_AVAILABLE
     the producer looks up the group's coordinator again, and retries.
     """
@@ -97,14 +97,14 @@ def _commit(
         member_id=request.member_id,
         group_instance_id=request.group_instance_id,
         producer=producer,
-        names_member_epoch=context.version >= _FIRST_VERSION_WITH_EPOCHS,
+        may_have_member_epoch=context.version >= _FIRST_VERSION_WITH_EPOCHS,
     )
 
     def response(result: CommitOffsetsResult) -> Work[TxnOffsetCommitResponse]:
         return _response(request, result.errors, context.version)
 
     outcome = groups.call(groups.coordinator.commit_offsets, commit, response)
-    return (yield from worked(outcome))
+    return (yield from as_work(outcome))
 
 
 def _response(
@@ -116,7 +116,7 @@ def _response(
         for p in topic.partitions:
             key = TopicPartition(topic.name, p.partition_index)
             error = errors.get(key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            error = _of_version(error, version)
+            error = _error_for_version(error, version)
             rows.append(
                 TxnOffsetCommitResponsePartition(
                     partition_index=p.partition_index, error_code=error
@@ -130,7 +130,7 @@ def _response(
     return TxnOffsetCommitResponse(topics=topics)
 
 
-def _of_version(error: ErrorCode, version: int) -> ErrorCode:
+def _error_for_version(error: ErrorCode, version: int) -> ErrorCode:
     is_old = version < _FIRST_VERSION_WITH_LOAD_IN_PROGRESS
     if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and is_old:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -141,7 +141,7 @@ def refuse(
     request: TxnOffsetCommitRequest, error: ApiError, version: int
 ) -> TxnOffsetCommitResponse:
     """The same error for every partition."""
-    code = _of_version(ErrorCode(error.code), version)
+    code = _error_for_version(ErrorCode(error.code), version)
     return TxnOffsetCommitResponse(
         topics=[
             TxnOffsetCommitResponseTopic(

@@ -19,7 +19,7 @@ from kafkapy.server.api.handler_support import require_controller
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures, FeatureUpdate
 from kafkapy.server.cluster.controller_task import ControllerTask
-from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.outcomes import ResponseCoroutine
 
 _UPGRADE = 1
 
@@ -29,11 +29,11 @@ def handle(
     controller: ControllerTask,
     context: RequestContext,
     request: UpdateFeaturesRequest,
-) -> Later[UpdateFeaturesResponse]:
+) -> ResponseCoroutine[UpdateFeaturesResponse]:
     """Limit the levels of features."""
     require_controller(controller)
     updates = [
-        FeatureUpdate(row.feature, row.max_version_level, _may_lower(row, context.version))
+        FeatureUpdate(row.feature, row.max_version_level, _allows_downgrade(row, context.version))
         for row in request.feature_updates
     ]
 
@@ -46,7 +46,7 @@ def handle(
     return update()
 
 
-def _may_lower(row: FeatureUpdateKey, version: int) -> bool:
+def _allows_downgrade(row: FeatureUpdateKey, version: int) -> bool:
     return row.allow_downgrade if version == 0 else row.upgrade_type != _UPGRADE
 
 

@@ -13,17 +13,17 @@ from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, Upd
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.control_request_codec import update_metadata_command
 from kafkapy.server.cluster.control_request_handler import ControlRequestHandler
-from kafkapy.server.requests.outcomes import Later
+from kafkapy.server.requests.outcomes import ResponseCoroutine
 
 
 def handle(
     receiver: ControlRequestHandler, context: RequestContext, request: UpdateMetadataRequest
-) -> Later[UpdateMetadataResponse]:
+) -> ResponseCoroutine[UpdateMetadataResponse]:
     """Apply the command after those that arrived before it."""
     command = update_metadata_command(request)
 
-    async def work() -> UpdateMetadataResponse:
+    async def apply() -> UpdateMetadataResponse:
         result = await receiver.apply(command, context.header.correlation_id)
         return UpdateMetadataResponse(error_code=result.error)
 
-    return work()
+    return apply()

@@ -26,7 +26,7 @@ from kafkapy.server.api.handler_support import gather
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.marker_writer import MarkerWriter
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Work, pieces
+from kafkapy.server.requests.turns import CHANGE_UNITS, ROW_UNITS, Work, chunks
 
 Errors = dict[TopicPartition, ErrorCode]
 _MARKERS_AT_ONCE: Final = 16
@@ -42,17 +42,17 @@ def handle(
         partitions = yield from _partitions(marker)
         few = range(0, len(partitions), _MARKERS_AT_ONCE)
         parts = [partitions[start : start + _MARKERS_AT_ONCE] for start in few]
-        starts += [partial(write, _decision(marker, part)) for part in parts]
+        starts += [partial(write, _markers(marker, part)) for part in parts]
         part_counts.append(len(parts))
         yield ROW_UNITS + len(parts)
 
     def response(errors: list[Errors]) -> Work[WriteTxnMarkersResponse]:
-        left = iter(errors)
+        remaining_errors = iter(errors)
         rows = []
         for marker, count in zip(request.markers, part_counts, strict=True):
             found: Errors = {}
             for _ in range(count):
-                found |= next(left)
+                found |= next(remaining_errors)
             rows.append((yield from _result(marker, found)))
             yield 1
         return WriteTxnMarkersResponse(markers=rows)
@@ -64,14 +64,14 @@ def _partitions(marker: WritableTxnMarker) -> Work[tuple[TopicPartition, ...]]:
     """The partitions of a marker, each once."""
     found: dict[TopicPartition, None] = {}
     for topic in marker.topics:
-        for few in pieces(topic.partition_indexes):
+        for few in chunks(topic.partition_indexes):
             found.update(dict.fromkeys(TopicPartition(topic.name, index) for index in few))
             yield len(few)
         yield 1
     return tuple(found)
 
 
-def _decision(marker: WritableTxnMarker, partitions: tuple[TopicPartition, ...]) -> Markers:
+def _markers(marker: WritableTxnMarker, partitions: tuple[TopicPartition, ...]) -> Markers:
     return Markers(
         "",
         Producer(marker.producer_id, marker.producer_epoch),
@@ -86,7 +86,7 @@ def _result(marker: WritableTxnMarker, errors: Errors) -> Work[WritableTxnMarker
     result = WritableTxnMarkerResult(producer_id=marker.producer_id)
     for topic in marker.topics:
         rows: list[WritableTxnMarkerPartitionResult] = []
-        for few in pieces(topic.partition_indexes):
+        for few in chunks(topic.partition_indexes):
             rows += [_row(index, errors[TopicPartition(topic.name, index)]) for index in few]
             yield len(few)
         result.topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=rows))

@@ -30,7 +30,7 @@ def test_the_next_page_is_asked_for_until_there_is_none() -> None:
         TopicPartition("t", 0): EligibleLeaders((1, 2), (3,)),
         TopicPartition("t", 1): EligibleLeaders((), ()),
     }
-    first, second = scripted.asked(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
+    first, second = scripted.requests_of(ApiKey.DESCRIBE_TOPIC_PARTITIONS)
     assert ([t.name for t in first.topics], first.response_partition_limit) == (["t"], 1)
     assert first.cursor is None
     assert (second.cursor.topic_name, second.cursor.partition_index) == ("t", 1)

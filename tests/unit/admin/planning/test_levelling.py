@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.admin.planning.levelling import level
+from kafkapy.admin.planning.levelling import balance
 
 
 class Shelves:
@@ -24,13 +24,13 @@ class Shelves:
         self.loads[target] += 1
         self.moves.append((name, source, target))
 
-    def level(self) -> None:
-        level(self.loads, self.movable, self.move)
+    def balance(self) -> None:
+        balance(self.loads, self.movable, self.move)
 
 
 def test_the_fullest_gives_to_the_emptiest() -> None:
     shelves = Shelves({name: (0, {0, 1, 2}) for name in "abcd"}, 3)
-    shelves.level()
+    shelves.balance()
     assert shelves.loads == {0: 2, 1: 1, 2: 1}
     assert shelves.moves == [("a", 0, 1), ("b", 0, 2)]
 
@@ -38,7 +38,7 @@ def test_the_fullest_gives_to_the_emptiest() -> None:
 def test_a_chain_where_there_is_no_straight_way() -> None:
     items = {"a": (0, {0, 1}), "b": (0, {0}), "c": (1, {1, 2})}
     shelves = Shelves(items, 3)
-    shelves.level()
+    shelves.balance()
     assert shelves.loads == {0: 1, 1: 1, 2: 1}
     assert shelves.moves == [("c", 1, 2), ("a", 0, 1)]
 
@@ -46,9 +46,9 @@ def test_a_chain_where_there_is_no_straight_way() -> None:
 def test_what_cannot_be_relieved_stays_and_the_others_go_on() -> None:
     items = {"a": (0, {0}), "b": (0, {0}), "c": (0, {0}), "d": (1, {1, 2}), "e": (1, {1, 2})}
     shelves = Shelves(items, 3)
-    shelves.level()
+    shelves.balance()
     assert shelves.loads == {0: 3, 1: 1, 2: 1}
 
 
 def test_nothing_at_all() -> None:
-    level({}, lambda a, b: None, lambda item, a, b: None)
+    balance({}, lambda a, b: None, lambda item, a, b: None)

@@ -36,7 +36,7 @@ def test_a_broker_that_takes_many_takes_a_little_of_each_topic() -> None:
     rows = {f"{topic}{p}": [1] for topic in "abc" for p in range(2)}
     made = table(rows, 1, 2)
     made.fill()
-    made.level()
+    made.balance()
     moved = {name for name, row in replicas(made).items() if row == [2]}
     assert moved == {"a0", "b0", "c0"}
 
@@ -44,6 +44,6 @@ def test_a_broker_that_takes_many_takes_a_little_of_each_topic() -> None:
 def test_no_partition_moves_twice_while_another_could_move_once() -> None:
     made = table({f"a{p}": [1, 2] for p in range(4)}, 1, 2, 3)
     made.fill()
-    made.level()
+    made.balance()
     assert sorted(made.loads.values()) == [2, 3, 3]
     assert all((row[0] != row[1] and 3 in row) or row == [1, 2] for row in replicas(made).values())

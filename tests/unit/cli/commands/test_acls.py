@@ -73,7 +73,7 @@ def test_entries_are_shown_as_they_are_added() -> None:
         "\t(principal=User:alice, host=*, operation=WRITE, permissionType=ALLOW) \n"
         "\n"
     )
-    assert len(cluster.asked(ApiKey.CREATE_ACLS)[0].creations) == 2
+    assert len(cluster.requests_of(ApiKey.CREATE_ACLS)[0].creations) == 2
 
 
 def test_lists_by_resource_and_by_principal() -> None:
@@ -103,7 +103,7 @@ def test_only_yes_removes(answer: bytes, asked: int) -> None:
         "Are you sure you want to delete all ACLs for resource filter"
         " `ResourcePatternFilter(resourceType=TOPIC, name=t, patternType=LITERAL)`? (y/n)\n"
     )
-    assert len(cluster.asked(ApiKey.DELETE_ACLS)) == asked
+    assert len(cluster.requests_of(ApiKey.DELETE_ACLS)) == asked
 
 
 def test_json_stays_json_behind_the_question() -> None:

@@ -57,7 +57,7 @@ def run(cluster: ScriptedCluster, *words: str) -> Outcome:
 
 def altered(cluster: ScriptedCluster) -> tuple[str, dict[str, tuple[int, Any]]]:
     """The resource of the last change, and the operation and value of each key."""
-    (resource,) = cluster.asked(ApiKey.INCREMENTAL_ALTER_CONFIGS)[-1].resources
+    (resource,) = cluster.requests_of(ApiKey.INCREMENTAL_ALTER_CONFIGS)[-1].resources
     assert resource.resource_type == 16
     rows = {each.name: (each.config_operation, each.value) for each in resource.configs}
     return resource.resource_name, rows

@@ -13,7 +13,7 @@ from kafkapy.tools.local.local_cluster import LocalCluster, Member
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
-USAGE = "Say what to do: kafkapy cluster start|status|stop|kill ID|restart ID"
+USAGE = "Name an action: kafkapy cluster start|status|stop|kill ID|restart ID"
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             asked.append(" ".join([verb, *map(str, ids)]))
             if verb == "start":
                 cluster.layout.save()  # tests/unit/tools/local/test_local_cluster.py: when it does
-            cluster._say(f"{verb} done")
+            cluster._print_line(f"{verb} done")
 
         monkeypatch.setattr(LocalCluster, verb, act)
 
@@ -53,7 +53,7 @@ def directory(tmp_path: Path) -> str:
         (["kill", "x"], "x is not the id of a broker"),
         (["kill", "1", "2"], "Found non argument parameters: 2"),
         (["stop", "1"], "Found non argument parameters: 1"),
-        (["status", "--dir", "/nope"], "There is no cluster in /nope: kafkapy cluster start makes"),
+        (["status", "--dir", "/nope"], "There is no cluster in /nope: kafkapy cluster start"),
     ],
 )
 def test_wrong_usage(done: list[str], words: list[str], said: str) -> None:
@@ -165,8 +165,8 @@ def test_a_cluster_that_cannot_forget_says_so(words: list[str], status: int) -> 
     [
         (["unregister", "-b", "b:1"], 'Missing required argument "[id]"'),
         (["unregister", "-b", "b:1", "-i", "2147483648"], "Cannot parse argument '2147483648' of"),
-        (["cluster-id", "-C", "c:1"], "-C is not served: it names KRaft controllers; the brokers"),
-        (["cluster-id", "--bootstrap-controller=c:1"], "--bootstrap-controller is not served: it"),
+        (["cluster-id", "-C", "c:1"], "-C is not served: kafkapy sends no requests to KRaft"),
+        (["cluster-id", "--bootstrap-controller=c:1"], "--bootstrap-controller is not served: "),
     ],
 )
 def test_what_a_cluster_is_not_asked(words: list[str], said: str) -> None:

@@ -204,7 +204,7 @@ def test_alter_sets_and_deletes_in_one_request() -> None:
     )
     outcome = configs("--alter", "--topic", "t", *words, cluster=cluster)
     assert outcome.stdout == "Completed updating config for topic t.\n"
-    (request,) = cluster.asked(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    (request,) = cluster.requests_of(ApiKey.INCREMENTAL_ALTER_CONFIGS)
     changes = [(c.name, c.config_operation, c.value) for c in request.resources[0].configs]
     assert changes == [
         ("cleanup.policy", 0, "compact,delete"),
@@ -217,7 +217,7 @@ def test_a_file_of_configs(tmp_path: Any) -> None:
     (tmp_path / "f").write_text("a=1,2\nb=[3]\n")
     cluster = describing_cluster(INCREMENTAL_ALTER_CONFIGS=ALTERED)
     configs("--alter", "--topic", "t", "--add-config-file", str(tmp_path / "f"), cluster=cluster)
-    (request,) = cluster.asked(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    (request,) = cluster.requests_of(ApiKey.INCREMENTAL_ALTER_CONFIGS)
     assert {c.name: c.value for c in request.resources[0].configs} == {"a": "1,2", "b": "[3]"}
 
 
@@ -226,7 +226,7 @@ def test_a_key_to_delete_that_is_not_set_changes_nothing() -> None:
     words = ("--delete-config", "retention.ms,segment.bytes,nope", "--add-config", "a=1")
     outcome = configs("--alter", "--topic", "t", *words, cluster=cluster)
     assert outcome.stderr == "Invalid config(s): segment.bytes,nope\n"
-    assert cluster.asked(ApiKey.INCREMENTAL_ALTER_CONFIGS) == []
+    assert cluster.requests_of(ApiKey.INCREMENTAL_ALTER_CONFIGS) == []
 
 
 def test_what_the_broker_refuses_is_plain() -> None:
@@ -293,7 +293,7 @@ def test_quotas_are_described() -> None:
     assert outcome.stdout == (
         "Quota configs for user-principal 'u' are producer_byte_rate=1024.0\n"
     )
-    (request,) = cluster.asked(ApiKey.DESCRIBE_CLIENT_QUOTAS)
+    (request,) = cluster.requests_of(ApiKey.DESCRIBE_CLIENT_QUOTAS)
     (component,) = request.components
     assert (component.entity_type, component.match_type, component.match) == ("user", 0, "u")
     assert request.strict
@@ -307,7 +307,7 @@ def test_quotas_are_altered() -> None:
     words = ("--add-config", "request_percentage=5", "--delete-config", "producer_byte_rate")
     outcome = configs("--alter", "--user", "u", *words, cluster=cluster)
     assert outcome.stdout == "Completed updating config for user u.\n"
-    (request,) = cluster.asked(ApiKey.ALTER_CLIENT_QUOTAS)
+    (request,) = cluster.requests_of(ApiKey.ALTER_CLIENT_QUOTAS)
     operations = [(op.key, op.value, op.remove) for op in request.entries[0].ops]
     assert operations == [("request_percentage", 5.0, False), ("producer_byte_rate", 0.0, True)]
 
@@ -356,5 +356,5 @@ def test_every_subscription_to_client_metrics_is_described() -> None:
     cluster = describing_cluster(LIST_CONFIG_RESOURCES=named)
     done = configs("--describe", "--entity-type", "client-metrics", cluster=cluster)
     assert done.stdout == "Dynamic configs for client-metric m are:\n"
-    (asked,) = cluster.asked(ApiKey.DESCRIBE_CONFIGS)
+    (asked,) = cluster.requests_of(ApiKey.DESCRIBE_CONFIGS)
     assert [(each.resource_type, each.resource_name) for each in asked.resources] == [(16, "m")]

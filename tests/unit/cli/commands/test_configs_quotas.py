@@ -70,7 +70,7 @@ def test_a_credential_is_set_and_deleted() -> None:
     words = ("--add-config", "SCRAM-SHA-512=[iterations=8192,password=x]")
     done = configs("--alter", *USER, *words, "--delete-config", "SCRAM-SHA-256", cluster=cluster)
     assert done.stdout == "Completed updating config for user u.\n"
-    (asked,) = cluster.asked(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
+    (asked,) = cluster.requests_of(ApiKey.ALTER_USER_SCRAM_CREDENTIALS)
     assert [(each.mechanism, each.iterations) for each in asked.upsertions] == [(2, 8192)]
     assert [each.mechanism for each in asked.deletions] == [1]
 
@@ -113,5 +113,5 @@ def test_quotas_that_java_reads(text: str, number: float) -> None:
     answer = alter_client_quotas.AlterClientQuotasResponse()
     cluster = user_cluster(ALTER_CLIENT_QUOTAS=answer)
     configs("--alter", *USER, "--add-config", f"request_percentage={text}", cluster=cluster)
-    (asked,) = cluster.asked(ApiKey.ALTER_CLIENT_QUOTAS)
+    (asked,) = cluster.requests_of(ApiKey.ALTER_CLIENT_QUOTAS)
     assert asked.entries[0].ops[0].value == number

@@ -128,7 +128,7 @@ class FakeConsumer:
         idle()
         type(self).after()
 
-    def give_back(self) -> None:
+    def reset_unwritten_offsets(self) -> None:
         assert not self.closed
         self.gave_back = True
 

@@ -37,7 +37,7 @@ def test_list() -> None:
     ]
     cluster = group_cluster()
     groups("--list", "--state", "stable, EMPTY,", "--type", "classic", cluster=cluster)
-    (asked,) = cluster.asked(ApiKey.LIST_GROUPS)
+    (asked,) = cluster.requests_of(ApiKey.LIST_GROUPS)
     assert (asked.states_filter, asked.types_filter) == (["Stable", "Empty"], ["Classic"])
     assert groups("--list", "--output", "json").data[0] == {
         "group": "busy",
@@ -111,10 +111,10 @@ def test_a_reset_is_dry_unless_it_is_executed() -> None:
     done = groups(*RESET, "--all-topics", "--to-latest", cluster=cluster)
     assert done.stderr.startswith("WARN: No action will be performed as the --execute option is")
     assert done.stdout.splitlines()[2].split() == ["idle", "t", "0", "10"]
-    assert cluster.asked(ApiKey.OFFSET_COMMIT) == []
+    assert cluster.requests_of(ApiKey.OFFSET_COMMIT) == []
     done = groups(*RESET, "--all-topics", "--to-latest", "--execute", cluster=cluster)
     assert done.stderr == ""
-    assert len(cluster.asked(ApiKey.OFFSET_COMMIT)) == 1
+    assert len(cluster.requests_of(ApiKey.OFFSET_COMMIT)) == 1
 
 
 @pytest.mark.parametrize("words", [(), ("--export",), ("--output", "json")])

@@ -127,7 +127,7 @@ def test_create(config: Path) -> None:
         f"\n{HEAD}{ROW}"
     )
     assert done.status == 0
-    (asked,) = cluster.asked(ApiKey.CREATE_DELEGATION_TOKEN)
+    (asked,) = cluster.requests_of(ApiKey.CREATE_DELEGATION_TOKEN)
     assert asked.owner_principal_name == "alice"
 
 
@@ -144,7 +144,7 @@ def test_describe(config: Path, words: list[str], whose: str, owners: Any) -> No
     assert done.stdout == (
         f"Calling describe token operation for {whose}\nTotal number of tokens : 1\n{HEAD}{ROW}"
     )
-    (asked,) = cluster.asked(ApiKey.DESCRIBE_DELEGATION_TOKEN)
+    (asked,) = cluster.requests_of(ApiKey.DESCRIBE_DELEGATION_TOKEN)
     assert (asked.owners and [owner.principal_name for owner in asked.owners]) == owners
 
 

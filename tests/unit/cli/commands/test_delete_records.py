@@ -71,7 +71,7 @@ def test_a_dry_run_deletes_nothing(tmp_path: Path) -> None:
     outcome, cluster = delete(tmp_path, TWO, "--dry-run")
     assert outcome.stdout.startswith("Would send DeleteRecords v2 to broker 1: {")
     assert '"offset":900' in outcome.stdout
-    assert cluster.asked(ApiKey.DELETE_RECORDS) == []
+    assert cluster.requests_of(ApiKey.DELETE_RECORDS) == []
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_the_partitions_asked_for(tmp_path: Path) -> None:
     ):
         cluster = electing_cluster(0)
         assert kafkapy("leader-election", *B, *words, cluster=cluster).status == 0
-        (request,) = cluster.asked(ApiKey.ELECT_LEADERS)
+        (request,) = cluster.requests_of(ApiKey.ELECT_LEADERS)
         named = request.topic_partitions
         assert request.election_type == kind
         assert request.timeout_ms == 15_000
@@ -90,7 +90,7 @@ def test_the_property_file_has_the_last_word(tmp_path: Path) -> None:
     cluster = electing_cluster()
     words = (*B, *TYPE, "--all-topic-partitions", "--admin.config", str(tmp_path / "admin"))
     kafkapy("leader-election", *words, cluster=cluster)
-    assert cluster.asked(ApiKey.ELECT_LEADERS)[0].timeout_ms == 777
+    assert cluster.requests_of(ApiKey.ELECT_LEADERS)[0].timeout_ms == 777
 
 
 def test_a_dry_run_elects_nobody() -> None:
@@ -101,7 +101,7 @@ def test_a_dry_run_elects_nobody() -> None:
         "Would send ElectLeaders v2 to broker 1:"
         ' {"election_type":0,"topic_partitions":null,"timeout_ms":15000}\n'
     )
-    assert cluster.asked(ApiKey.ELECT_LEADERS) == []
+    assert cluster.requests_of(ApiKey.ELECT_LEADERS) == []
 
 
 def test_json() -> None:

@@ -50,8 +50,8 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--override", "a=b"], "Say what to do: kafkapy server start|stop"),
-        (["restart"], "Say what to do: kafkapy server start|stop"),
+        (["--override", "a=b"], "Name an action: kafkapy server start|stop"),
+        (["restart"], "Name an action: kafkapy server start|stop"),
         (["start", "a", "b", "c"], "Found non argument parameters: b,c"),
         (["start", "--daemon", "--until-eof"], "--until-eof is for one broker in the foreground"),
         (["start", "--processes", "2", "--until-eof"], "--until-eof is for one broker"),
@@ -61,8 +61,8 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
             "Invalid value x for configuration kafkapy.metrics.port",
         ),
         (["start", "--processes", "200"], "--processes must be 1 to 128, not 200"),
-        (["install-service"], "Say which property file"),
-        (["install-service", "/dev/null"], "Say whose service it is: --run-as ACCOUNT, or --user"),
+        (["install-service"], "A property file is required"),
+        (["install-service", "/dev/null"], "An account is required: --run-as ACCOUNT, or --user"),
         (["install-service", "/dev/null", "--run-as", "no-one"], "There is no account no-one"),
         (["start", "/nope"], "Cannot read /nope: No such file or directory"),
         (["stop", "--log-dir", "/nope", "--pid", "x"], "Cannot parse argument 'x' of option pid"),

@@ -81,7 +81,7 @@ def test_json_is_an_object_a_line(log: str) -> None:
 
 
 def test_tables_come_a_piece_at_a_time(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(state_change_log_merger, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(state_change_log_merger, "CHUNK_LINES", 3)
     shown = merger("--logs", log, "--output", "table").stdout
     assert shown.count("Time ") == 2
     assert shown.count("t-1") >= 2

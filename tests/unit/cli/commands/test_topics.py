@@ -134,7 +134,7 @@ def test_a_bad_regex_is_said() -> None:
 def create(*words: str, answer: Any = CREATED) -> tuple[Outcome, list[Any]]:
     cluster = describing_cluster(CREATE_TOPICS=answer)
     outcome = topics("--create", "--topic", *words, cluster=cluster)
-    return outcome, cluster.asked(ApiKey.CREATE_TOPICS)
+    return outcome, cluster.requests_of(ApiKey.CREATE_TOPICS)
 
 
 def test_create_with_the_clusters_defaults() -> None:
@@ -222,7 +222,7 @@ def test_alter_is_silent() -> None:
     cluster = describing_cluster(CREATE_PARTITIONS=GROWN)
     outcome = topics("--alter", "--topic", "t", "--partitions", "7", cluster=cluster)
     assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "", 0)
-    (request,) = cluster.asked(ApiKey.CREATE_PARTITIONS)
+    (request,) = cluster.requests_of(ApiKey.CREATE_PARTITIONS)
     assert [(t.name, t.count, t.assignments) for t in request.topics] == [("t", 7, None)]
 
 
@@ -231,7 +231,7 @@ def test_alter_skips_the_assignment_of_old_partitions() -> None:
     placed = "1:2,1:2,1:2,1:2,1:2,2:1"
     words = ("--alter", "--topic", "t", "--partitions", "6", "--replica-assignment", placed)
     topics(*words, cluster=cluster)
-    (request,) = cluster.asked(ApiKey.CREATE_PARTITIONS)
+    (request,) = cluster.requests_of(ApiKey.CREATE_PARTITIONS)
     assert [a.broker_ids for a in request.topics[0].assignments] == [[2, 1]]
 
 
@@ -239,7 +239,7 @@ def test_delete_is_silent_and_takes_a_filter() -> None:
     cluster = describing_cluster(DELETE_TOPICS=DELETED)
     outcome = topics("--delete", "--topic", "t|plain", cluster=cluster)
     assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "", 0)
-    (request,) = cluster.asked(ApiKey.DELETE_TOPICS)
+    (request,) = cluster.requests_of(ApiKey.DELETE_TOPICS)
     assert [topic.name for topic in request.topics] == ["plain", "t"]
 
 
@@ -249,8 +249,8 @@ def test_an_empty_name_is_not_every_topic(action: list[str]) -> None:
     outcome = topics(*action, "--topic", "", cluster=cluster)
     assert "Topic '' does not exist as expected" in outcome.stderr
     assert outcome.status == 1
-    assert not cluster.asked(ApiKey.DELETE_TOPICS)
-    assert not cluster.asked(ApiKey.CREATE_PARTITIONS)
+    assert not cluster.requests_of(ApiKey.DELETE_TOPICS)
+    assert not cluster.requests_of(ApiKey.CREATE_PARTITIONS)
 
 
 @pytest.mark.parametrize("action", [["--delete"], ["--alter", "--partitions", "2"], ["--describe"]])

@@ -59,7 +59,7 @@ def test_configs_and_partitions_change_with_their_warnings() -> None:
         " ordering of the messages will be affected",
         "Adding partitions succeeded!",
     ]
-    assert scripted.asked(ApiKey.CREATE_PARTITIONS)[0].topics[0].count == 6
+    assert scripted.requests_of(ApiKey.CREATE_PARTITIONS)[0].topics[0].count == 6
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_configs_and_partitions_change_with_their_warnings() -> None:
 )
 def test_partitions_that_cannot_be(topic: str, wanted: int, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        topics_zookeeper.refuse_partitions(topic, 5, wanted)
+        topics_zookeeper.check_partition_count(topic, 5, wanted)
 
 
 def test_deletes_are_marks() -> None:

@@ -18,7 +18,7 @@ class Some(CommonOptions):
     words: list[str] = values("Words.", metavar="WORD", choices=("go", "stop"))
     loud: bool = flag("Loud.")
     count: int | None = value("Count.", metavar="N")
-    codec: str | None = value("Codec.", alone="gzip", choices=("gzip", "none"))
+    codec: str | None = value("Codec.", optional_value="gzip", choices=("gzip", "none"))
     odd: str | None = value("Odd.", name="odd.config")
     many: list[str] = values("Many.")
     wait: int = value("Wait.", default=7)

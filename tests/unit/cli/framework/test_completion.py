@@ -70,11 +70,11 @@ def test_show_prints_the_script(shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "Say what to do: kafkapy completion install|uninstall|show"),
-        (["begin"], "Say what to do: kafkapy completion install|uninstall|show"),
+        ([], "Name an action: kafkapy completion install|uninstall|show"),
+        (["begin"], "Name an action: kafkapy completion install|uninstall|show"),
         (["install", "bash"], "Found non argument parameters: bash"),
         (["install", "--shell", "csh"], "--shell csh is none of bash, zsh, fish"),
-        (["install"], "Which shell? $SHELL does not tell: --shell bash|zsh|fish"),
+        (["install"], "$SHELL is not a supported shell: name one with --shell bash|zsh|fish"),
     ],
 )
 def test_wrong_words(words: list[str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:

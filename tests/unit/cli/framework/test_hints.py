@@ -8,7 +8,7 @@ import ssl
 import pytest
 
 from kafkapy.cli.framework.exit_status import CommandFailed, UsageError
-from kafkapy.cli.framework.hints import OF_CODE, hint
+from kafkapy.cli.framework.hints import HINTS_BY_CODE, hint
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 
 
@@ -37,7 +37,7 @@ def test_the_first_cause_decides(cause: Exception, part: str) -> None:
 
 def test_the_code_of_what_was_refused_decides() -> None:
     refused = caused("Topic authorization failed.", ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-    assert hint(refused, ["topics"]) == OF_CODE[ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert hint(refused, ["topics"]) == HINTS_BY_CODE[ErrorCode.TOPIC_AUTHORIZATION_FAILED]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def printed(
     with message_output(
         env,
         count=lambda: 2,
-        give_back=lambda: done.append("gave back"),
+        reset_offsets=lambda: done.append("gave back"),
         close=lambda: done.append("closed"),
         enable_systest_events=False,
     ):

@@ -14,10 +14,10 @@ from kafkapy.cli.framework.options import (
     check_host_ports,
     flag,
     is_given,
-    only_verb,
+    option_name,
     refuse,
     require,
-    spelled,
+    single_verb,
     value,
     values,
 )
@@ -39,15 +39,15 @@ def test_what_counts_as_given() -> None:
 
 
 def test_names_on_the_command_line() -> None:
-    assert [spelled(name) for name in ("top_most", "list_")] == ["top-most", "list"]
+    assert [option_name(name) for name in ("top_most", "list_")] == ["top-most", "list"]
 
 
 def test_one_verb() -> None:
-    assert only_verb(["list"], ["abort", "list"]) == "list"
+    assert single_verb(["list"], ["abort", "list"]) == "list"
     with pytest.raises(UsageError, match=r"invalid choice: '' \(choose from abort, list\)"):
-        only_verb([], ["abort", "list"])
+        single_verb([], ["abort", "list"])
     with pytest.raises(UsageError, match="unrecognized arguments: 'all now'"):
-        only_verb(["abort", "all", "now"], ["abort", "list"])
+        single_verb(["abort", "all", "now"], ["abort", "list"])
 
 
 def test_required() -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.cli.framework.output_file import has_failed, over_output_file
+from kafkapy.cli.framework.output_file import has_failed, wrap_output_file
 
 
 def test_what_is_written_arrives(tmp_path: Path) -> None:
     with (tmp_path / "out").open("w", encoding="latin-1", newline="") as plain:
         plain.write("before\n")
-        stream = over_output_file(plain)
+        stream = wrap_output_file(plain)
         stream.write("grün\n")
         stream.flush()
         assert not has_failed(stream)
@@ -27,14 +27,14 @@ def test_what_is_written_arrives(tmp_path: Path) -> None:
 
 def test_a_stream_that_is_no_file_stays_as_it_is() -> None:
     stream = io.StringIO()
-    assert over_output_file(stream) is stream
+    assert wrap_output_file(stream) is stream
     assert not has_failed(stream)
 
 
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_a_failure_is_remembered(size: int) -> None:
     with open("/dev/full", "w", encoding="utf-8") as plain:
-        stream = over_output_file(plain)
+        stream = wrap_output_file(plain)
         with pytest.raises(OSError, match="No space left"):
             print("x" * size, file=stream, flush=True)
         assert has_failed(stream)
@@ -54,7 +54,7 @@ def test_a_pipe_that_does_not_block_is_waited_for() -> None:
 
     thread = threading.Thread(target=read)
     with open(writer, "w", encoding="utf-8") as plain:
-        stream = over_output_file(plain)
+        stream = wrap_output_file(plain)
         thread.start()
         print("x" * 1_000_000, file=stream, flush=True)
     thread.join()

@@ -113,7 +113,7 @@ def test_room(state: GroupState, member_id: str, max_size: int, expected: bool) 
     group = group_of(member("a"), member("b"))
     group.joining["a"] = Ticket(1)
     group.state = state
-    assert group.has_room_for(member_id, max_size) is expected
+    assert group.accepts_joining_member(member_id, max_size) is expected
 
 
 def test_a_restored_group_is_what_its_record_says() -> None:

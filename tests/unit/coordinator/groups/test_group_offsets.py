@@ -52,7 +52,7 @@ def test_a_failed_commit_that_is_in_the_log_does_not_count_but_goes_with_the_oth
     assert offsets.any
     offsets.begin({T1: SIX})
     offsets.succeed({T1: SIX}, 10)
-    assert not offsets.doubtful
+    assert not offsets.unreplicated
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -11,5 +11,5 @@ def test_a_partition_has_its_own_error_or_that_of_all() -> None:
     result = PartitionsResult(
         ErrorCode.OPERATION_NOT_ATTEMPTED, {T0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     )
-    assert result.of(T0) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert result.of(T1) is ErrorCode.OPERATION_NOT_ATTEMPTED
+    assert result.error_for(T0) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert result.error_for(T1) is ErrorCode.OPERATION_NOT_ATTEMPTED

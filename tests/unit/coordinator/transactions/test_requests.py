@@ -234,14 +234,14 @@ def test_a_broker_hears_which_partitions_are_not_in_the_transaction(
     producer = shell.begin()
     shell.add(producer, T0)
     result = shell.verify(producer, T0, T1)
-    assert result.of(T0) is ErrorCode.NONE
-    assert result.of(T1) is ErrorCode.TRANSACTION_ABORTABLE
-    assert shell.verify(next_epoch(producer), T0).of(T0) is ErrorCode.PRODUCER_FENCED
-    assert shell.verify(Producer(9, 0), T0).of(T0) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    assert result.error_for(T0) is ErrorCode.NONE
+    assert result.error_for(T1) is ErrorCode.TRANSACTION_ABORTABLE
+    assert shell.verify(next_epoch(producer), T0).error_for(T0) is ErrorCode.PRODUCER_FENCED
+    assert shell.verify(Producer(9, 0), T0).error_for(T0) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
     shell.end(producer)
-    assert shell.verify(producer, T0).of(T0) is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert shell.verify(producer, T0).error_for(T0) is ErrorCode.CONCURRENT_TRANSACTIONS
     shell.mark()
-    assert shell.verify(producer, T0).of(T0) is ErrorCode.TRANSACTION_ABORTABLE
+    assert shell.verify(producer, T0).error_for(T0) is ErrorCode.TRANSACTION_ABORTABLE
 
 
 # EndTxn

@@ -10,7 +10,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transactions.state import (
     LAST_EPOCH,
-    PREVIOUS,
+    VALID_PREVIOUS_STATES,
     Transaction,
     TransactionState,
     Transition,
@@ -33,7 +33,7 @@ def done(subject: Transaction, to: Transition | ErrorCode) -> Transition:
 def test_each_state_is_reached_from_kafkas_states_only() -> None:
     """KIP-98, KIP-360 for the fence, KIP-890 for aborts: TransactionState.validPreviousStates."""
     rest = {S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT}
-    assert {to: set(froms) for to, froms in PREVIOUS.items()} == {
+    assert {to: set(froms) for to, froms in VALID_PREVIOUS_STATES.items()} == {
         S.EMPTY: rest,
         S.ONGOING: rest | {S.ONGOING},
         S.PREPARE_COMMIT: {S.ONGOING},

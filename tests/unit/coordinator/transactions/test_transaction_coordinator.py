@@ -25,7 +25,7 @@ def test_a_connection_that_is_gone_gets_no_answer_and_its_request_happens() -> N
     producer = shell.begin()
     shell.held = []
     shell.add(producer, T0)
-    shell.coordinator.forget_token(max([2, *shell.replies]))
+    shell.coordinator.drop_token(max([2, *shell.replies]))
     shell.release()
     assert shell.state == "Ongoing"
     assert 2 not in shell.replies

@@ -33,7 +33,7 @@ def test_the_newest_of_each_version_but_ours_and_old_ones(
     other = fake_python(tmp_path / "pyenv/versions/3.98.0/bin", "python3.98", "3.98.0")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
-    assert pythons.others(lambda _: None) == {"3.97.20": newer, "3.98.0": other}
+    assert pythons.other_pythons(lambda _: None) == {"3.97.20": newer, "3.98.0": other}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import get_args
 
-from dev.differential.groups.operations import Join, Leave, Operation, Pass, sequence
+from dev.differential.groups.operations import Join, Leave, Operation, TimePasses, sequence
 
 MANY = 400
 
@@ -19,7 +19,7 @@ def test_time_passes_once_and_phases_are_shorter_than_a_rebalance() -> None:
     """A phase that lasts longer would meet time-outs in its middle, at other steps each time."""
     for seed in range(MANY):
         operations = sequence(seed)
-        [middle] = [n for n, each in enumerate(operations) if isinstance(each, Pass)]
+        [middle] = [n for n, each in enumerate(operations) if isinstance(each, TimePasses)]
         assert 0 < middle <= 10
         assert 0 < len(operations) - middle - 1 <= 10
 

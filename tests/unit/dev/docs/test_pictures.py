@@ -40,7 +40,7 @@ def test_a_picture_is_800_wide_and_needs_nothing_from_elsewhere(path: Path) -> N
 
 def test_every_room_and_package_is_in_its_picture() -> None:
     layers = pictures.layers
-    assert set(layers.ROOMS) <= set(words(pictures.rooms()))
+    assert set(layers.ROOMS) <= set(words(pictures.server_subpackages()))
     assert set(layers.MAY_IMPORT) - {""} <= set(words(pictures.packages()))
 
 

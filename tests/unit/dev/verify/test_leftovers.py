@@ -12,7 +12,7 @@ from dev.verify import leftovers
 def test_a_file_left_in_tmp_fails_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in leftovers.OF_OTHERS:
+    for name in leftovers.IGNORED_DIRECTORIES:
         (tmp_path / name).mkdir()
     assert leftovers.main("no process bears this", str(tmp_path)) == 0
     (tmp_path / "blockmgr-1").mkdir()

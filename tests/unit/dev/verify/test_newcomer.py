@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dev.verify import newcomer
-from dev.verify.leftovers import OF_OTHERS
-from dev.verify.newcomer import MARK, Before, left_behind
+from dev.verify.leftovers import IGNORED_DIRECTORIES
+from dev.verify.newcomer import MARK, NamesBefore, left_behind
 
 IDLE = "import signal; print(flush=True); signal.pause()"
 
@@ -30,7 +30,7 @@ def repository(directory: Path) -> Path:
 
 def found(home: Path, *clones: Path) -> list[str]:
     """Without what others did in /tmp meanwhile."""
-    known = Before(newcomer.names(Path("/tmp")), newcomer.names(newcomer.real_home()))
+    known = NamesBefore(newcomer.names(Path("/tmp")), newcomer.names(newcomer.real_home()))
     lines = left_behind(known, home, clones)
     return [line for line in lines if not line.startswith(("file: /tmp/", "file: /root"))]
 
@@ -45,12 +45,12 @@ def test_files_in_the_home_directory_and_in_the_clone(tmp_path: Path) -> None:
     (clone / "s.log").write_text("")
     lines = found(clone / "none", clone)
     assert lines == [f"file in {clone}: ?? s.log"]
-    known = Before(set(), set())
+    known = NamesBefore(set(), set())
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "derby.log").write_text("")
     lines = list(left_behind(known, tmp_path / "home", []))
     assert f"file: {tmp_path}/home/derby.log" in lines
-    assert all(f"file: /tmp/{name}" not in lines for name in OF_OTHERS)
+    assert all(f"file: /tmp/{name}" not in lines for name in IGNORED_DIRECTORIES)
 
 
 def test_a_process_is_named_and_ended(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_session_is_of_the_connection_that_has_opened_it() -> None:
     sessions, first, second = ShareSessions(2), object(), object()
     session = sessions.open(KEY, 0, [P0], [], first)
     sessions.open(KEY, 1, [], [], second)
-    assert (sessions.of(first), sessions.of(second)) == ([session], [])
+    assert (sessions.sessions_of(first), sessions.sessions_of(second)) == ([session], [])
 
 
 def test_a_broker_has_a_limit_of_sessions() -> None:
@@ -69,7 +69,7 @@ def test_a_broker_has_a_limit_of_sessions() -> None:
 def test_large_sessions_have_a_limit_of_partitions_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(share_sessions, "FEW", 3)
+    monkeypatch.setattr(share_sessions, "SMALL_SESSION_MAX", 3)
     monkeypatch.setattr(share_sessions, "PARTITIONS_MAX", 10)
     sessions, other = ShareSessions(9), KEY._replace(member_id="n")
     rows = [TopicIdIndex(topic_id(1), index) for index in range(20)]

@@ -48,7 +48,7 @@ def test_the_service_may_stand_in_the_line_alone() -> None:
     [
         (PrefixedProperties({}), f"{JAAS} must be a line of Krb5LoginModule for GSSAPI"),
         (
-            of_listener({}, "X").within("listener.name.x.gssapi."),
+            of_listener({}, "X").with_prefixes("listener.name.x.gssapi."),
             f"listener.name.x.gssapi.{JAAS} must be a line of Krb5LoginModule",
         ),
         (

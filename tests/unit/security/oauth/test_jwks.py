@@ -20,8 +20,8 @@ from kafkapy.security.oauth.jwks import (
     SignedValidator,
     UnknownKey,
     check_library,
-    checked_payload,
     parse_jwks,
+    verified_claims,
 )
 from kafkapy.security.oauth.tokens import IllegalToken, encode_unsecured
 from tests.harness.security.token_issuer import public_jwk, public_pem, rsa_key
@@ -59,25 +59,25 @@ def section(content: Any) -> str:
     ],
 )
 def test_signatures_that_hold(value: str) -> None:
-    assert checked_payload(value, KEYS) == claims()
+    assert verified_claims(value, KEYS) == claims()
 
 
 def test_a_secret_that_is_long_enough() -> None:
     shared = base64.urlsafe_b64encode(SECRET).rstrip(b"=").decode()
     keys = [{"kty": "oct", "k": shared, "kid": "rsa"}]
-    assert checked_payload(signed(SECRET, "HS256"), keys) == claims()
+    assert verified_claims(signed(SECRET, "HS256"), keys) == claims()
     keys = [{"kty": "oct", "k": shared[:10], "kid": "rsa"}]
     with pytest.raises(IllegalToken, match="too few for HS256"):
-        checked_payload(signed(SECRET, "HS256"), keys)
+        verified_claims(signed(SECRET, "HS256"), keys)
 
 
 def test_without_a_signature_nothing_is_taken() -> None:
     for value in (encode_unsecured(claims()), f"{encode_unsecured(claims())}abcd"):
         with pytest.raises(IllegalToken):
-            checked_payload(value, KEYS)
+            verified_claims(value, KEYS)
     bare = section({"alg": "none", "kid": "rsa"}) + "." + section(claims()) + ".abcd"
     with pytest.raises(IllegalToken, match="none is not taken"):
-        checked_payload(bare, KEYS)
+        verified_claims(bare, KEYS)
 
 
 def test_a_public_key_is_no_secret() -> None:
@@ -86,7 +86,7 @@ def test_a_public_key_is_no_secret() -> None:
         mac = hmac.new(secret, text.encode(), hashlib.sha256).digest()
         value = f"{text}.{base64.urlsafe_b64encode(mac).rstrip(b'=').decode()}"
         with pytest.raises(UnknownKey):
-            checked_payload(value, KEYS)
+            verified_claims(value, KEYS)
 
 
 @pytest.mark.parametrize(
@@ -110,13 +110,13 @@ def test_a_public_key_is_no_secret() -> None:
 )
 def test_tokens_that_are_not_taken(value: str, said: str) -> None:
     with pytest.raises(IllegalToken, match=said):
-        checked_payload(value, KEYS)
+        verified_claims(value, KEYS)
 
 
 def test_a_payload_that_was_changed() -> None:
     head, _, signature = signed().split(".")
     with pytest.raises(IllegalToken, match="The signature does not hold"):
-        checked_payload(f"{head}.{section(claims(sub='root'))}.{signature}", KEYS)
+        verified_claims(f"{head}.{section(claims(sub='root'))}.{signature}", KEYS)
 
 
 @pytest.mark.parametrize(
@@ -125,15 +125,15 @@ def test_a_payload_that_was_changed() -> None:
 )
 def test_keys_that_are_for_something_else(more: dict[str, Any]) -> None:
     with pytest.raises(UnknownKey):
-        checked_payload(signed(), [{**public_jwk(RSA, "rsa"), **more}])
+        verified_claims(signed(), [{**public_jwk(RSA, "rsa"), **more}])
 
 
 def test_keys_that_cannot_be_used() -> None:
     with pytest.raises(IllegalToken, match="The key of the JWKS cannot be used"):
-        checked_payload(signed(), [{"kty": "RSA", "kid": "rsa"}])
+        verified_claims(signed(), [{"kty": "RSA", "kid": "rsa"}])
     short = rsa_key(1024)
     with pytest.raises(IllegalToken, match="has 1024 bits, not 2048"):
-        checked_payload(signed(), [public_jwk(short, "rsa")])
+        verified_claims(signed(), [public_jwk(short, "rsa")])
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"keys":{}}', b"<html>"])

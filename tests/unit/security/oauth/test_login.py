@@ -17,8 +17,8 @@ from kafkapy.security.oauth.login import (
     LoginSettings,
     fetched_token,
     login_settings,
-    made_token,
     token_request,
+    unsecured_login_token,
 )
 from kafkapy.security.oauth.refresh import RefreshWindow
 from kafkapy.security.oauth.tokens import encode_unsecured, json_of
@@ -43,7 +43,7 @@ def fetching(line: str, url: str = URL, **more: str) -> LoginSettings:
 
 
 def test_claims_of_the_line() -> None:
-    token = made_token(
+    token = unsecured_login_token(
         settings(
             'unsecuredLoginStringClaim_sub="alice" unsecuredLoginNumberClaim_n="2"'
             ' unsecuredLoginNumberClaim_x="2.5" unsecuredLoginListClaim_scope="|a|b c"'
@@ -68,7 +68,7 @@ def test_claims_of_the_line() -> None:
 
 def test_an_hour_and_other_names() -> None:
     line = 'unsecuredLoginStringClaim_name="bob" unsecuredLoginPrincipalClaimName="name"'
-    token = made_token(settings(line), NOW_MS)
+    token = unsecured_login_token(settings(line), NOW_MS)
     assert (token.principal, token.expires_ms) == ("bob", NOW_MS + 3_600_000)
 
 
@@ -85,7 +85,7 @@ def test_an_hour_and_other_names() -> None:
 )
 def test_lines_that_make_no_token(line: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        made_token(settings(line), NOW_MS)
+        unsecured_login_token(settings(line), NOW_MS)
 
 
 def test_client_credentials() -> None:
@@ -156,10 +156,10 @@ def test_properties_of_a_listener() -> None:
             "sasl.login.refresh.buffer.seconds": "2",
         },
         "X",
-    ).within(prefix)
+    ).with_prefixes(prefix)
     found = login_settings(properties)
     assert found.window == RefreshWindow(0.5, 0.1, 1, 2)
-    assert made_token(found, NOW_MS).principal == "b"
+    assert unsecured_login_token(found, NOW_MS).principal == "b"
 
 
 @pytest.mark.parametrize(

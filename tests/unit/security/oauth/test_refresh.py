@@ -53,16 +53,16 @@ def test_a_token_is_refreshed_before_it_ends(
 
 def test_an_unknown_key_is_looked_for_once_a_minute() -> None:
     ids = UnknownKeyIds()
-    assert ids.is_worth_a_refresh("a", NOW_MS)
-    assert not ids.is_worth_a_refresh("a", NOW_MS + KEY_ID_PAUSE_MS - 1)
-    assert ids.is_worth_a_refresh("b", NOW_MS)
-    assert ids.is_worth_a_refresh("a", NOW_MS + KEY_ID_PAUSE_MS)
-    assert not ids.is_worth_a_refresh("x" * 65, NOW_MS)
+    assert ids.may_refresh("a", NOW_MS)
+    assert not ids.may_refresh("a", NOW_MS + KEY_ID_PAUSE_MS - 1)
+    assert ids.may_refresh("b", NOW_MS)
+    assert ids.may_refresh("a", NOW_MS + KEY_ID_PAUSE_MS)
+    assert not ids.may_refresh("x" * 65, NOW_MS)
 
 
 def test_few_unknown_keys_are_remembered() -> None:
     ids = UnknownKeyIds()
     for number in range(KEY_IDS_MAX + 1):
-        assert ids.is_worth_a_refresh(str(number), NOW_MS)
-    assert ids.is_worth_a_refresh("0", NOW_MS)  # forgotten
-    assert not ids.is_worth_a_refresh(str(KEY_IDS_MAX), NOW_MS)
+        assert ids.may_refresh(str(number), NOW_MS)
+    assert ids.may_refresh("0", NOW_MS)  # forgotten
+    assert not ids.may_refresh(str(KEY_IDS_MAX), NOW_MS)

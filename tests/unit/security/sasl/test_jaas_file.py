@@ -12,11 +12,11 @@ from kafkapy.common.prefixed_properties import of_listener
 from kafkapy.security.sasl.jaas import jaas_credentials, jaas_options, jaas_users
 from kafkapy.security.sasl.jaas_file import (
     JaasFile,
-    as_client,
     login_line,
     of_properties,
     parse,
     read,
+    with_client_login,
 )
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -113,7 +113,7 @@ def test_the_line_of_a_mechanism_wins_and_a_listener_has_a_section_of_its_own() 
     def found(listener: str, **given: str) -> tuple[str, str]:
         properties = {f"{key}.sasl.jaas.config": line for key, line in given.items()}
         prefix = f"listener.name.{listener.lower()}.plain."
-        asked = of_listener(properties, listener).within(prefix)
+        asked = of_listener(properties, listener).with_prefixes(prefix)
         seen = FILE.at_listener(asked, listener, "PLAIN")
         return jaas_options(seen.text("sasl.jaas.config"))["username"], seen.key("sasl.jaas.config")
 
@@ -129,13 +129,13 @@ def test_a_client_has_its_section_unless_its_properties_say_more(tmp_path: Path)
     file = tmp_path / "jaas.conf"
     file.write_text(f'KafkaClient {{ {SCRAM} required username="u" password="p"; }};')
     properties = {LOGIN_CONFIG: str(file)}
-    line = as_client(properties, "SCRAM-SHA-256")["sasl.jaas.config"]
+    line = with_client_login(properties, "SCRAM-SHA-256")["sasl.jaas.config"]
     assert jaas_credentials(line) == ("u", "p", False)
     given = {**properties, "sasl.jaas.config": "mine"}
-    assert as_client(given, "SCRAM-SHA-256") == given
+    assert with_client_login(given, "SCRAM-SHA-256") == given
     file.write_text(f"Other {{ {SCRAM} required; }};")
     with pytest.raises(ConfigError) as refused:
-        as_client(properties, "SCRAM-SHA-256")
+        with_client_login(properties, "SCRAM-SHA-256")
     assert str(refused.value) == (
         "Could not find a 'KafkaClient' entry in the JAAS configuration. System property"
         f" 'java.security.auth.login.config' is {file}"

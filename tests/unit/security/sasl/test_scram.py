@@ -15,7 +15,9 @@ SHA_256 = ScramMechanism.SCRAM_SHA_256
 
 
 def test_a_credential_reads_back_what_it_says() -> None:
-    credential = ScramCredential.of(SHA_256, b"salt", SHA_256.salted("pencil", b"salt", 4096), 4096)
+    credential = ScramCredential.of(
+        SHA_256, b"salt", SHA_256.salted_password("pencil", b"salt", 4096), 4096
+    )
     assert ScramCredential.parse(credential.text()) == credential
     assert credential.text().startswith("salt=c2FsdA==,stored_key=")
     assert credential.text().endswith(",iterations=4096")
@@ -23,7 +25,9 @@ def test_a_credential_reads_back_what_it_says() -> None:
 
 def test_keys_are_those_of_rfc_7677() -> None:
     salt = bytes.fromhex("5b6d99689d12358eec a04b141236fa81")
-    credential = ScramCredential.of(SHA_256, salt, SHA_256.salted("pencil", salt, 4096), 4096)
+    credential = ScramCredential.of(
+        SHA_256, salt, SHA_256.salted_password("pencil", salt, 4096), 4096
+    )
     assert "stored_key=WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=" in credential.text()
     assert "server_key=wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=" in credential.text()
 

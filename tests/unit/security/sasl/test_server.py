@@ -27,7 +27,7 @@ def credential(
 ) -> Callable[[str], ScramCredential | None]:
     """Returns the credential lookup of a broker that has one user."""
     scram = MECHANISMS[mechanism]
-    salted = scram.salted(password, SALT, iterations)
+    salted = scram.salted_password(password, SALT, iterations)
     known = {name: ScramCredential.of(scram, SALT, salted, iterations)}
     return known.get
 

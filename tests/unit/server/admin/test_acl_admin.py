@@ -16,9 +16,9 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from kafkapy.server.admin.acl_admin import AclAdmin, Binding, Deleted
+from kafkapy.server.admin.acl_admin import AclAdmin, Binding, DeletedBinding
 from kafkapy.server.changes.acl_changes import AclChangeListener
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.turns import SliceScheduler
 from kafkapy.zk.stores import acl_store
 from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.call_counts import calls
@@ -47,7 +47,7 @@ def admin(store: ZkStore) -> AclAdmin:
 
 
 def add(admin: AclAdmin, *bindings: Binding) -> None:
-    assert run(admin.create(bindings, Turns().pace())) == [None] * len(bindings)
+    assert run(admin.create(bindings, SliceScheduler().pace())) == [None] * len(bindings)
 
 
 def test_what_is_added_is_in_force_and_described(admin: AclAdmin) -> None:
@@ -71,7 +71,7 @@ def test_an_entry_is_refused_alone_and_in_kafkas_words(admin: AclAdmin) -> None:
         Binding(TOPIC, ALICE._replace(permission=Permission.ANY)),
         Binding(TOPIC, ALICE._replace(principal="alice")),
     ]
-    *refused, last = run(admin.create([*bad, Binding(TOPIC, ALICE)], Turns().pace()))
+    *refused, last = run(admin.create([*bad, Binding(TOPIC, ALICE)], SliceScheduler().pace()))
     assert last is None
     assert {error.code for error in refused if error} == {ErrorCode.INVALID_REQUEST}
     assert [error.message for error in refused if error] == [
@@ -91,7 +91,7 @@ def test_an_entry_is_a_row_of_the_first_filter_that_matches(admin: AclAdmin) -> 
         Binding(ANY_RESOURCE, ANY_ENTRY._replace(host="nowhere")),
         Binding(TOPIC, ANY_ENTRY),
     ]
-    found = run(admin.delete(filters, Turns().pace()))
+    found = run(admin.delete(filters, SliceScheduler().pace()))
     assert [[each.binding for each in row] for row in found] == [
         [Binding(TOPIC, BOB)],
         [],
@@ -103,9 +103,9 @@ def test_an_entry_is_a_row_of_the_first_filter_that_matches(admin: AclAdmin) -> 
 def test_what_another_broker_has_just_added_can_be_removed(admin: AclAdmin, store: ZkStore) -> None:
     run(store.acls.update(TOPIC, lambda _: frozenset((ALICE,))))
     assert admin.describe(ALL) == {}
-    assert [len(row) for row in run(admin.delete([Binding(TOPIC, ANY_ENTRY)], Turns().pace()))] == [
-        1
-    ]
+    assert [
+        len(row) for row in run(admin.delete([Binding(TOPIC, ANY_ENTRY)], SliceScheduler().pace()))
+    ] == [1]
     assert run(store.acls.get(TOPIC)) == frozenset()
 
 
@@ -114,10 +114,10 @@ def test_a_failed_update_is_told_with_its_entries(
 ) -> None:
     add(admin, Binding(TOPIC, ALICE))
     monkeypatch.setattr(acl_store.AclStore, "_write", _never)
-    [error] = run(admin.create([Binding(TOPIC, BOB)], Turns().pace()))
+    [error] = run(admin.create([Binding(TOPIC, BOB)], SliceScheduler().pace()))
     assert error is not None
     assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR
-    [[deleted]] = run(admin.delete([ALL], Turns().pace()))
+    [[deleted]] = run(admin.delete([ALL], SliceScheduler().pace()))
     assert deleted.binding == Binding(TOPIC, ALICE)
     assert deleted.error is not None
     assert admin.describe(ALL) == {TOPIC: [ALICE]}
@@ -131,8 +131,8 @@ def test_each_filter_costs_the_same_however_many_there_are(admin: AclAdmin) -> N
     def cost(count: int) -> int:
         resources = [TOPIC._replace(name=f"topic-{n}") for n in range(count)]
         bindings = [Binding(resource, ALICE) for resource in resources]
-        run(admin.create(bindings, Turns().pace()))
-        return calls(lambda: run(admin.delete(bindings, Turns().pace()))).total()
+        run(admin.create(bindings, SliceScheduler().pace()))
+        return calls(lambda: run(admin.delete(bindings, SliceScheduler().pace()))).total()
 
     assert cost(20) < 5 * cost(5)
 
@@ -141,10 +141,10 @@ def test_each_entry_of_a_resource_is_deleted_by_its_own_filter(admin: AclAdmin) 
     def cost(count: int) -> int:
         entries = [ALICE._replace(principal=f"User:{n}") for n in range(count)]
         bindings = [Binding(TOPIC, entry) for entry in entries]
-        run(admin.create(bindings, Turns().pace()))
-        counted = calls(lambda: found.extend(run(admin.delete(bindings, Turns().pace()))))
+        run(admin.create(bindings, SliceScheduler().pace()))
+        counted = calls(lambda: found.extend(run(admin.delete(bindings, SliceScheduler().pace()))))
         return counted.total()
 
-    found: list[list[Deleted]] = []
+    found: list[list[DeletedBinding]] = []
     assert cost(20) < 5 * cost(5)
     assert [len(rows) for rows in found] == [1] * 25

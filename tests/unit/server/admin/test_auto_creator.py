@@ -11,7 +11,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.admin.auto_creator import AutoCreator
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.requests.turns import CHANGE_UNITS, SLICE_UNITS, Turns
+from kafkapy.server.requests.turns import CHANGE_UNITS, SLICE_UNITS, SliceScheduler
 from kafkapy.zk.zookeeper import SessionExpired
 from tests.harness.scripted import admins
 
@@ -55,7 +55,7 @@ class Shop:
             self.admin,  # type: ignore[arg-type]
             metadata,
             self._waiter,
-            Turns(),
+            SliceScheduler(),
         )
 
     @property

@@ -19,7 +19,7 @@ from kafkapy.server.admin.quota_admin import (
     QuotaOp,
 )
 from kafkapy.server.config.addresses import numeric_address
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.turns import SliceScheduler
 from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.znodes import run, server
 from tests.harness.scripted import admins
@@ -83,7 +83,7 @@ def admin(store: ZkStore) -> QuotaAdmin:
 def test_filters(
     admin: QuotaAdmin, components: list[Component], strict: bool, expected: list[object]
 ) -> None:
-    found = run(admin.describe(components, strict, Turns().pace()))
+    found = run(admin.describe(components, strict, SliceScheduler().pace()))
     assert sorted(map(str, found)) == sorted(map(str, expected))
 
 
@@ -111,7 +111,7 @@ def test_filters_that_make_no_sense(
     admin: QuotaAdmin, components: list[Component], code: ErrorCode, said: str
 ) -> None:
     with pytest.raises(ApiError, match=said) as refused:
-        run(admin.describe(components, True, Turns().pace()))
+        run(admin.describe(components, True, SliceScheduler().pace()))
     assert refused.value.code is code
 
 
@@ -268,11 +268,11 @@ def test_a_lone_broker_takes_addresses_that_kafkas_could_not_read() -> None:
     ops = [QuotaOp("connection_creation_rate", 5.0)]
     with pytest.raises(ApiError, match="%3A%3A1 is not a valid IP or resolvable host"):
         run(QuotaAdmin(store, asyncio.Lock(), numbers).alter(entity, ops, False))
-    run(QuotaAdmin(store, asyncio.Lock(), numbers, is_alone=True).alter(entity, ops, False))
+    run(QuotaAdmin(store, asyncio.Lock(), numbers, has_only_kafkapy=True).alter(entity, ops, False))
     assert run(store.configs.get("ips", "%3A%3A1")) == {"connection_creation_rate": "5"}
     with pytest.raises(ApiError, match="nobody is not a valid IP or resolvable host"):
         run(
-            QuotaAdmin(store, asyncio.Lock(), numbers, is_alone=True).alter(
+            QuotaAdmin(store, asyncio.Lock(), numbers, has_only_kafkapy=True).alter(
                 {"ip": "nobody"}, ops, False
             )
         )

@@ -10,8 +10,8 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.security.sasl.scram import ScramCredential, ScramMechanism
 from kafkapy.server.admin.quota_admin import QuotaAdmin, QuotaOp
-from kafkapy.server.admin.scram_admin import Deletion, Described, ScramAdmin, Upsertion
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.admin.scram_admin import Deletion, DescribedUser, ScramAdmin, Upsertion
+from kafkapy.server.requests.turns import SliceScheduler
 from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.call_counts import counting_comparisons
 from tests.harness.cores.znodes import run, server
@@ -24,8 +24,8 @@ class Admin:
 
     def __init__(self, has_controller: bool = True) -> None:
         self.store = ZkStore(server().connect())
-        self.changing = asyncio.Lock()
-        self.admin = ScramAdmin(self.store, self.changing)
+        self.change_lock = asyncio.Lock()
+        self.admin = ScramAdmin(self.store, self.change_lock)
         run(self.store.create_persistent_paths())
         if has_controller:
             run(self.store.election.elect(1, 0))
@@ -33,11 +33,11 @@ class Admin:
     def alter(
         self, deletions: Sequence[Deletion] = (), upsertions: Sequence[Upsertion] = ()
     ) -> dict[str, tuple[ErrorCode, str] | None]:
-        results = run(self.admin.alter([*deletions, *upsertions], Turns().pace()))
+        results = run(self.admin.alter([*deletions, *upsertions], SliceScheduler().pace()))
         return {u: None if e is None else (e.code, e.message) for u, e in results.items()}
 
-    def describe(self, *users: str) -> list[Described]:
-        return run(self.admin.describe(users, Turns().pace()))
+    def describe(self, *users: str) -> list[DescribedUser]:
+        return run(self.admin.describe(users, SliceScheduler().pace()))
 
 
 def upsertion(user: str, mechanism: int = SHA_256, iterations: int = 4096) -> Upsertion:
@@ -54,7 +54,7 @@ def test_what_is_set_is_stored_told_of_and_described() -> None:
     change = run(cluster.store.configs.change(sequence))
     assert change is not None
     assert tuple(change[0]) == ("users", "a%20b")
-    expected = Described("a b", {SHA_256: 8192, SHA_512: 4096})
+    expected = DescribedUser("a b", {SHA_256: 8192, SHA_512: 4096})
     assert cluster.describe("a b") == [expected]
     assert cluster.describe() == [expected]
 
@@ -75,10 +75,10 @@ def test_a_quota_that_is_set_at_the_same_time_takes_no_credential_back() -> None
     async def scenario() -> None:
         configs.get = slow_get  # type: ignore[method-assign]
         await asyncio.gather(
-            QuotaAdmin(cluster.store, cluster.changing, look_up).alter(
+            QuotaAdmin(cluster.store, cluster.change_lock, look_up).alter(
                 {"user": "alice"}, [QuotaOp("producer_byte_rate", 5.0)], validate_only=False
             ),
-            cluster.admin.alter([upsertion("alice")], Turns().pace()),
+            cluster.admin.alter([upsertion("alice")], SliceScheduler().pace()),
         )
 
     asyncio.run(scenario())
@@ -196,10 +196,10 @@ def test_a_quota_set_at_another_broker_does_not_bring_back_an_old_password() -> 
     async def overtaken(kind: str, name: str) -> tuple[dict[str, str], int]:
         found = await get(kind, name)
         store.configs.get_versioned = get  # type: ignore[method-assign]
-        await cluster.admin.alter([upsertion("u", SHA_256, 8192)], Turns().pace())
+        await cluster.admin.alter([upsertion("u", SHA_256, 8192)], SliceScheduler().pace())
         return found
 
     store.configs.get_versioned = overtaken  # type: ignore[method-assign]
     run(elsewhere.alter({"user": "u"}, [QuotaOp("producer_byte_rate", 1.0)], False))
-    assert cluster.describe("u") == [Described("u", {SHA_256: 8192})]
+    assert cluster.describe("u") == [DescribedUser("u", {SHA_256: 8192})]
     assert run(store.configs.get("users", "u"))["producer_byte_rate"] == "1"

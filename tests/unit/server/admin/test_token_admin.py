@@ -11,7 +11,7 @@ from kafkapy.server.changes.token_changes import TokenChangeListener
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.ports import NOW_MS, ManualClock, SeededRandom
-from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
+from tests.harness.cores.znodes import AnswerLosingZooKeeper, run, server
 from tests.harness.scripted import admins
 
 TIMES = TokenTimes(max_lifetime_ms=1000, expiry_time_ms=100)
@@ -56,7 +56,7 @@ def test_a_new_token(asked_ms: int, lives_ms: int, expires_ms: int) -> None:
     assert len(token.token_id) == 22
     assert desk.tokens.get(token.token_id) == token
     assert run(desk.store.tokens.get(token.token_id)) == (token, 0)
-    assert run(desk.store.tokens.changed(0)) == token.token_id
+    assert run(desk.store.tokens.changed_key(0)) == token.token_id
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_what_has_expired_stays_so(period_ms: int) -> None:
 
 def test_every_broker_is_told_of_a_removal_whose_answer_was_lost() -> None:
     """The session sends it again. A broker that is not told goes on to accept the token."""
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     desk = Desk(ZkStore(zk))
     token = desk.create()
-    zk.loses = f"/delegation_token/tokens/{token.token_id}"
+    zk.lost_path = f"/delegation_token/tokens/{token.token_id}"
     assert desk.expire(token) == 0
     assert run(desk.store.tokens.changes()) == [0, 1]
     assert list(desk.tokens.all()) == []

@@ -16,7 +16,7 @@ from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import WatchEvent
 from tests.harness.cores.controllers import topic_id
 from tests.harness.cores.ports import CountingRandom, SeededRandom
-from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
+from tests.harness.cores.znodes import AnswerLosingZooKeeper, run, server
 from tests.harness.scripted import admins
 
 TWO_OF_EACH = TopicDefaults(2, 2)
@@ -350,11 +350,13 @@ class Racing(TopicStore):
         super().__init__(store.zookeeper)
         self.change: Callable[[], None] | None = change
 
-    async def update(self, topic: TopicDescription, known: TopicDescription | None = None) -> None:
+    async def update(
+        self, topic: TopicDescription, expected: TopicDescription | None = None
+    ) -> None:
         if self.change is not None:
             change, self.change = self.change, None
             change()
-        await super().update(topic, known)
+        await super().update(topic, expected)
 
 
 def test_a_reassignment_that_begins_meanwhile_is_not_overwritten() -> None:
@@ -392,23 +394,23 @@ def test_the_configs_of_a_topic_that_another_broker_creates_meanwhile_stay(
 @pytest.mark.parametrize("lost", ["/brokers/topics/t", "/config/topics/t"])
 def test_a_topic_whose_creation_was_answered_to_nobody_is_created(lost: str) -> None:
     """After a lost connection the session sends the write again, and it is refused."""
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     store = ZkStore(zk)
     run(store.create_persistent_paths())
     run(store.election.elect(1, 0))
-    zk.loses = lost
+    zk.lost_path = lost
     made = run(admin(store).create_topic("t", configs={"retention.ms": "1"}))
     assert run(store.topics.get("t")) == TopicDescription("t", made.topic_id, made.assignment)
     assert run(store.configs.get("topics", "t")) == {"retention.ms": "1"}
 
 
 def test_partitions_whose_creation_was_answered_to_nobody_are_created() -> None:
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     store = ZkStore(zk)
     run(store.create_persistent_paths())
     run(store.brokers.register(admins.broker(1), 0))
     run(store.topics.create(TopicDescription("t", topic_id(1), {0: (1,)})))
-    zk.loses = "/brokers/topics/t"
+    zk.lost_path = "/brokers/topics/t"
     assert run(admin(store).create_partitions("t", 3)) == {1: (1,), 2: (1,)}
     stored = run(store.topics.get("t"))
     assert stored is not None

@@ -37,7 +37,10 @@ def allowing(*grants: tuple[ResourceKind, str, Operation]) -> Authorization:
 def test_without_an_authorizer_everybody_may_do_everything() -> None:
     anybody = Authorization(None)
     assert anybody.is_allowed(CONTEXT, Operation.ALTER, ResourceKind.CLUSTER)
-    assert anybody.permitted(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t") == TOPIC_OPERATIONS
+    assert (
+        anybody.allowed_operations(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t")
+        == TOPIC_OPERATIONS
+    )
     anybody.require(CONTEXT, Operation.ALTER, ResourceKind.CLUSTER)
 
 
@@ -62,17 +65,17 @@ def test_each_kind_has_its_refusal_and_a_line_in_the_log(
 
 def test_the_operations_that_are_left() -> None:
     reader = allowing((ResourceKind.TOPIC, "t", Operation.READ))
-    bits = reader.permitted(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t")
+    bits = reader.allowed_operations(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "t")
     assert bits == 1 << Operation.READ | 1 << Operation.DESCRIBE
-    assert reader.permitted(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "other") == 0
+    assert reader.allowed_operations(CONTEXT, TOPIC_OPERATIONS, ResourceKind.TOPIC, "other") == 0
 
 
 def test_a_topic_is_made_by_who_may_create_it_or_any() -> None:
-    assert allowing((ResourceKind.TOPIC, "t", Operation.CREATE)).may_make_topic(CONTEXT, "t")
-    assert allowing((ResourceKind.CLUSTER, "kafka-cluster", Operation.CREATE)).may_make_topic(
+    assert allowing((ResourceKind.TOPIC, "t", Operation.CREATE)).may_create_topic(CONTEXT, "t")
+    assert allowing((ResourceKind.CLUSTER, "kafka-cluster", Operation.CREATE)).may_create_topic(
         CONTEXT, "t"
     )
-    assert not allowing((ResourceKind.TOPIC, "t", Operation.CREATE)).may_make_topic(CONTEXT, "u")
+    assert not allowing((ResourceKind.TOPIC, "t", Operation.CREATE)).may_create_topic(CONTEXT, "u")
 
 
 def test_a_name_cannot_look_like_a_line_of_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:

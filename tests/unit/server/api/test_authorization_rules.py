@@ -29,8 +29,8 @@ from kafkapy.security.acls import CLUSTER_NAME, Operation, ResourceKind
 from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE
 from kafkapy.server.api.handler_table import rules
 from kafkapy.server.api.handlers import SERVED
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Elsewhere, Pending
-from kafkapy.server.requests.turns import CHECK_UNITS, SLICE_UNITS, finished
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending, ThreadCall
+from kafkapy.server.requests.turns import CHECK_UNITS, SLICE_UNITS, run_now
 from tests.harness.scripted.recording_handler import RecordingHandler
 
 TOPIC, GROUP, CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
@@ -73,7 +73,7 @@ def test_a_whole_request_is_refused_before_its_handler() -> None:
     with pytest.raises(ApiError) as refusal:
         handler.ask(heartbeat.HeartbeatRequest(group_id="other", member_id="m"))
     assert refusal.value.code is GROUP_REFUSED
-    assert len(handler.asked) == 1
+    assert len(handler.requests) == 1
 
 
 def produced(*topics: str, acks: int = 1, transaction: str | None = None) -> Any:
@@ -103,7 +103,7 @@ def test_refused_rows_join_the_answer_now_or_later() -> None:
     request = produced("mine", "other")
     expected = {"mine": [], "other": [TOPIC_REFUSED]}
     assert codes(handler.ask(request, answered("mine"))) == expected
-    assert [row.name for row in handler.asked[0].topic_data] == ["mine"]
+    assert [row.name for row in handler.requests[0].topic_data] == ["mine"]
     assert len(request.topic_data) == 2, "what is logged or refused is the whole request"
     pending = Pending()
     later = handler.ask(request, pending)
@@ -123,7 +123,7 @@ def test_a_connection_that_goes_takes_the_handlers_pending_with_it() -> None:
 def test_nothing_allowed_is_answered_without_the_handler() -> None:
     handler = RecordingHandler(ApiKey.PRODUCE, 9)
     assert codes(handler.ask(produced("other"))) == {"other": [TOPIC_REFUSED]}
-    assert handler.asked == []
+    assert handler.requests == []
 
 
 def test_a_row_of_many_partitions_is_refused_by_another_thread() -> None:
@@ -132,14 +132,14 @@ def test_a_row_of_many_partitions_is_refused_by_another_thread() -> None:
     request = produced("other")
     request.topic_data[0].partition_data *= ELEMENTS_AT_ONCE + 1
     work = handler.handle(handler.context, request)
-    assert any(isinstance(step, Elsewhere) for step in work)
+    assert any(isinstance(step, ThreadCall) for step in work)
     assert codes(handler.ask(request)) == {"other": [TOPIC_REFUSED] * (ELEMENTS_AT_ONCE + 1)}
 
 
 def test_a_produce_without_acknowledgement_closes_the_connection() -> None:
     handler = RecordingHandler(ApiKey.PRODUCE, 9, (TOPIC, "mine", _O.WRITE))
     assert handler.ask(produced("mine", "other", acks=0), NO_RESPONSE) is CLOSE_CONNECTION
-    assert len(handler.asked) == 1, "what is allowed is appended"
+    assert len(handler.requests) == 1, "what is allowed is appended"
     assert handler.ask(produced("mine", acks=0), NO_RESPONSE) is NO_RESPONSE
 
 
@@ -228,7 +228,7 @@ def test_a_consumer_group_with_a_hidden_topic_shows_no_members() -> None:
         group_ids=["mine", "mixed", "other"]
     )
     mine, mixed, other = handler.ask(request, answer).groups
-    assert handler.asked[0].group_ids == ["mine", "mixed"]
+    assert handler.requests[0].group_ids == ["mine", "mixed"]
     assert (mine.error_code, len(mine.members)) == (0, 1)
     assert mine.authorized_operations == 1 << _O.DESCRIBE
     assert (mixed.error_code, mixed.members) == (TOPIC_REFUSED, [])
@@ -251,7 +251,7 @@ def test_configs_need_a_right_to_their_resource(grant: tuple[Any, ...], allowed:
     ]
     request = describe_configs.DescribeConfigsRequest(resources=rows)
     answer = handler.ask(request, describe_configs.DescribeConfigsResponse(results=[]))
-    assert [row.resource_type for row in handler.asked[0].resources] == allowed
+    assert [row.resource_type for row in handler.requests[0].resources] == allowed
     refused = {row.resource_type: row.error_code for row in answer.results}
     expected = {2: TOPIC_REFUSED, 4: CLUSTER_REFUSED, 16: CLUSTER_REFUSED, 32: GROUP_REFUSED}
     assert refused == {kind: code for kind, code in expected.items() if kind not in allowed}
@@ -295,7 +295,7 @@ def test_metadata_by_id_is_authorized_by_the_name_that_the_answer_has() -> None:
 
     later = handler.ask(request, pending)
     pending.complete(metadata.MetadataResponse(topics=[seen, hidden, hidden]))
-    response = finished(later.response)
+    response = run_now(later.response)
     assert response.topics[0] == seen
     for row in response.topics[1:]:
         assert (row.error_code, row.name, row.topic_id) == (TOPIC_REFUSED, None, hidden_id)
@@ -386,7 +386,7 @@ def test_an_answer_of_many_rows_is_narrowed_in_slices(
     assert max(costs) < SLICE_UNITS
     # A later answer is narrowed in slices by the dispatcher, which encodes it.
     handler.answer = later = Pending()
-    pending = finished(handler.handle(handler.context, request_))
+    pending = run_now(handler.handle(handler.context, request_))
     later.complete(answer)
     costs = list(pending.response)
     assert sum(costs) >= SLICE_UNITS - CHECK_UNITS

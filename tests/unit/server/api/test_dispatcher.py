@@ -32,11 +32,11 @@ from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.dispatcher import Dispatcher
 from kafkapy.server.api.handlers import SERVED
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.api.topic_ids import FORMS
+from kafkapy.server.api.topic_ids import TOPIC_FIELDS
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.counts.metrics import Metrics
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
-from kafkapy.server.requests.turns import SLICE_UNITS, Turns, Work
+from kafkapy.server.requests.turns import SLICE_UNITS, SliceScheduler, Work
 from tests.harness.cores.areas import area
 
 CONNECTION: Any = SimpleNamespace(
@@ -60,7 +60,7 @@ class Desk:
         throttler: Any = SimpleNamespace(quotas=SimpleNamespace(are_set=False))
         nothing: Any = None
         self.dispatcher = Dispatcher(
-            table(handlers), self.metrics.requests, throttler, Turns(), nothing, nothing
+            table(handlers), self.metrics.requests, throttler, SliceScheduler(), nothing, nothing
         )
 
     def cluster(self) -> handler_table.Handlers:
@@ -183,12 +183,12 @@ def test_a_late_answer_is_encoded_for_the_request_it_belongs_to(desk: Desk) -> N
 
 
 def test_rules_stand_before_handlers_only_where_there_is_an_authorizer() -> None:
-    handlers = dict.fromkeys(SERVED.keys() - FORMS.keys(), Mock())
+    handlers = dict.fromkeys(SERVED.keys() - TOPIC_FIELDS.keys(), Mock())
     plain = table(handlers)
     assert {key: served.handle for key, served in plain.items()} == handlers
     guarded = table(handlers, AclAuthorizer())
     changed = [key for key, served in guarded.items() if served != plain[key]]
-    assert set(changed) == set(handler_table.rules(True)) - FORMS.keys()
+    assert set(changed) == set(handler_table.rules(True)) - TOPIC_FIELDS.keys()
 
 
 def named(count: int) -> DescribeGroupsRequest:
@@ -242,7 +242,7 @@ def test_a_large_request_is_answered_as_a_small_one_is_but_in_slices(
     assert [row.group_id for row in answer.groups] == [f"group-{n}" for n in range(count)]
     # 10 units a row, and those of decoding and encoding it.
     assert turns >= count * 12 // (SLICE_UNITS + 10)
-    assert large_desk.dispatcher._turns.units_max <= SLICE_UNITS + 10
+    assert large_desk.dispatcher._slices.units_max <= SLICE_UNITS + 10
 
 
 def test_a_frame_that_is_overwritten_meanwhile_is_read_as_it_was(large_desk: LargeDesk) -> None:
@@ -302,7 +302,7 @@ def test_a_response_that_is_made_late_may_have_to_wait_again(large_desk: LargeDe
     async def encode() -> Any:
         header = RequestHeader(ApiKey.DESCRIBE_GROUPS, 4, 77, None)
         pending = large_desk.dispatcher.encode(header, make())
-        while large_desk.dispatcher._turns.slices < 2:
+        while large_desk.dispatcher._slices.slice_count < 2:
             await asyncio.sleep(0)
         assert not pending.done
         replicated.complete(response)

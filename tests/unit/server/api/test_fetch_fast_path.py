@@ -57,7 +57,8 @@ def partition(parts: Parts, index: int = 0) -> Partition:
 
 def without_fast_path(asking: Follower) -> Follower:
     """The same follower on the general path only."""
-    asking.client.connection._dispatcher._learn = lambda *_: None  # type: ignore[method-assign]
+    dispatcher = asking.client.connection._dispatcher
+    dispatcher._prepare_fast_path = lambda *_: None  # type: ignore[method-assign]
     fast_path = asking.client.connection.fast_path
     assert fast_path is not None
     fast_path.close()
@@ -105,7 +106,7 @@ def high_watermark_of_another(parts: Parts, asking: Follower) -> Answers:
 def no_leader_any_more(parts: Parts, asking: Follower) -> Answers:
     asking.send(0)
     partition(parts, 1).is_leader = False
-    parts.replicas.checked(partition(parts, 1))
+    parts.replicas.check_delayed_requests(partition(parts, 1))
     return [asking.answer()]
 
 
@@ -255,7 +256,7 @@ def test_an_answer_has_the_version_of_its_request(parts: Parts, version: int, le
     asking.general_requests = 0
     asking.send(1)
     partition(parts).is_leader = False
-    parts.replicas.checked(partition(parts))
+    parts.replicas.check_delayed_requests(partition(parts))
     row = asking.row()
     assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert row.current_leader.leader_id == leader
@@ -287,7 +288,7 @@ def test_a_fetch_of_a_throttled_leader_goes_the_general_path(parts: Parts) -> No
 def test_a_throttle_that_begins_while_a_fetch_waits(tmp_path: Path) -> None:
     parts = Parts(tmp_path)
     everyone = {"leader_replication_throttled_replicas": "*"}
-    parts.tell(
+    parts.apply_leader_and_isr(
         partition_state(1, (1, 2)), partition_state(1, (1, 3), (1, 2, 3), partition=1), **everyone
     )
     parts.announce("t")

@@ -11,16 +11,16 @@ import pytest
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 from kafkapy.server.api.handler_support import (
-    ask_controller,
-    controller_answer,
+    controller_reply,
     gather,
     refusal,
     require_controller,
     run_async,
+    submit_to_controller,
 )
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Pending
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from kafkapy.zk.zookeeper import SessionExpired
 
 
@@ -72,10 +72,10 @@ def test_a_fault_is_answered_too_and_logged(caplog: pytest.LogCaptureFixture) ->
     assert [r.getMessage() for r in caplog.records] == ["A background task failed"]
 
 
-@pytest.mark.parametrize("may_drop", [False, True])
+@pytest.mark.parametrize("is_cancellable", [False, True])
 @pytest.mark.parametrize("has_begun", [False, True])
 def test_work_that_may_be_dropped_ends_when_its_client_leaves(
-    may_drop: bool, has_begun: bool
+    is_cancellable: bool, has_begun: bool
 ) -> None:
     done: list[str] = []
 
@@ -87,7 +87,9 @@ def test_work_that_may_be_dropped_ends_when_its_client_leaves(
     async def scenario() -> None:
         context: Any = SimpleNamespace(client_host="10.0.0.1")
         tasks = BackgroundTasks()
-        pending = run_async(tasks, context, work(), lambda error: None, may_drop=may_drop)
+        pending = run_async(
+            tasks, context, work(), lambda error: None, is_cancellable=is_cancellable
+        )
         if has_begun:
             await asyncio.sleep(0)
         pending.abandon()
@@ -96,7 +98,7 @@ def test_work_that_may_be_dropped_ends_when_its_client_leaves(
         assert not tasks._tasks
 
     asyncio.run(scenario())
-    assert len(done) == (int(has_begun) if may_drop else 4)
+    assert len(done) == (int(has_begun) if is_cancellable else 4)
 
 
 @pytest.mark.parametrize("count", [2000, 2001])
@@ -123,7 +125,7 @@ def test_what_the_controller_replies_is_the_answer(at_once: bool) -> None:
     submit = (lambda event: event("reply")) if at_once else queue.append
     controller: Any = SimpleNamespace(submit=submit)
     event_with: Any = lambda reply: reply  # noqa: E731
-    answer = ask_controller(controller, event_with, lambda result: ("answer", result))
+    answer = submit_to_controller(controller, event_with, lambda result: ("answer", result))
     if not at_once:
         assert not answer.done
         [event] = queue
@@ -149,11 +151,11 @@ def test_a_reply_that_nobody_waits_for_any_more_is_dropped() -> None:
         queue: list[Any] = []
         controller: Any = SimpleNamespace(submit=queue.append)
         event_with: Any = lambda reply: reply  # noqa: E731
-        waiting = asyncio.ensure_future(controller_answer(controller, event_with))
+        waiting = asyncio.ensure_future(controller_reply(controller, event_with))
         await asyncio.sleep(0)
         queue[0]("reply")
         assert await waiting == "reply"
-        abandoned = asyncio.ensure_future(controller_answer(controller, event_with))
+        abandoned = asyncio.ensure_future(controller_reply(controller, event_with))
         await asyncio.sleep(0)
         abandoned.cancel()
         await asyncio.gather(abandoned, return_exceptions=True)
@@ -168,11 +170,11 @@ def test_an_answer_of_many_waits_for_all_and_keeps_their_order() -> None:
     def later(answered: Any) -> None:
         waiting.append(answered)
 
-    outcome = finished(gather([later, lambda answered: answered("b"), later], list))
+    outcome = run_now(gather([later, lambda answered: answered("b"), later], list))
     assert isinstance(outcome, Pending)
     waiting[1]("c")
     assert not outcome.done
     waiting[0]("a")
     assert outcome.response == ["a", "b", "c"]
-    assert finished(gather([lambda answered: answered(1)], list)) == [1]
-    assert finished(gather([], list)) == []
+    assert run_now(gather([lambda answered: answered(1)], list)) == [1]
+    assert run_now(gather([], list)) == []

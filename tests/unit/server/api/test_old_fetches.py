@@ -24,7 +24,7 @@ from kafkapy.record.records import Record, iter_records
 from kafkapy.replication.fetch_session import FetchPartition as SessionRow
 from kafkapy.server.api import old_fetches
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from kafkapy.storage.file_records import FileRegion
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
@@ -38,7 +38,7 @@ class Shop:
 
     def __init__(self, directory: Path, **configs: str) -> None:
         self.parts = Parts(directory)
-        self.parts.tell(partition_state(), partition_state(partition=1), **configs)
+        self.parts.apply_leader_and_isr(partition_state(), partition_state(partition=1), **configs)
 
     def produce(self, codec: Codec = Codec.NONE, index: int = 0) -> int:
         batch = build_batch(ROWS, codec=codec)
@@ -61,7 +61,7 @@ class Shop:
         )
         header = RequestHeader(1, version, 1, "test")
         context = RequestContext(header, "127.0.0.1", "PLAINTEXT")
-        response = finished(self.parts.fetch_paths.general(context, request))
+        response = run_now(self.parts.fetch_paths.general(context, request))
         data = b"".join(map(bytes, encode_response(response, 1, version, 1)))
         answer: Any = decode_response(FetchResponse, version, memoryview(data)[4:])[1]
         found = []
@@ -152,9 +152,9 @@ def test_a_partition_that_was_deleted_since_it_was_read_ends_no_connection(
         row.records.hold()
     stop = StopReplicaCommand(1, 1, 1, [StopReplicaPartition("t", 0, delete=True)])
     run(replicas.stop_replicas(stop))
-    work = old_fetches.convert(replicas, 3, [row])
+    work = old_fetches.convert_records(replicas, 3, [row])
     assert work is not None
-    [result] = finished(work)
+    [result] = run_now(work)
     if is_held:
         assert next(iter_records(result.records)).value == ROWS[0].value
     else:
@@ -171,11 +171,11 @@ def test_records_that_were_truncated_since_they_were_read_are_no_fault_of_the_di
     partition = replicas.get("t", 0)
     wanted = SessionRow("t", ZERO_UUID, 0, 0, 1 << 20)
     row = partition.read(wanted, -1, 0, 1 << 20, True, 0)
-    shop.parts.tell(partition_state(2, (1, 2), None, 1, 1))
+    shop.parts.apply_leader_and_isr(partition_state(2, (1, 2), None, 1, 1))
     partition.log.truncate_to(3)
-    work = old_fetches.convert(replicas, 3, [row])
+    work = old_fetches.convert_records(replicas, 3, [row])
     assert work is not None
-    [result] = finished(work)
+    [result] = run_now(work)
     assert (result.error, result.size_bytes) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
     assert replicas.get("t", 0) is partition, "its directory is still served"
 

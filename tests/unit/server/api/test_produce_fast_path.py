@@ -175,8 +175,8 @@ def test_partitions_of_a_topic_share_the_way(parts: Parts, producer: Producer) -
 
 def test_what_is_refused_is_refused_as_ever(parts: Parts, producer: Producer) -> None:
     producer.send(*[request() for _ in range(3)])
-    bad_crc = patched(batch(1, NOW_MS), crc=1)
-    rows = producer.send(request(9), request(records=bad_crc), request(records=b"x"), request())
+    crc_error = patched(batch(1, NOW_MS), crc=1)
+    rows = producer.send(request(9), request(records=crc_error), request(records=b"x"), request())
     assert [row.error_code for row in rows] == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.CORRUPT_MESSAGE,
@@ -215,10 +215,10 @@ def test_acks_all_waits_for_followers(
     producer.put(*[request() for _ in range(4)])
     assert producer.transport.sent == b""
     assert producer.general_requests == 2
-    parts.tell_follower_has(replicated, 6)
+    parts.fetch_as_follower(replicated, 6)
     rows = producer.answers(3)
     assert [(row.error_code, row.base_offset) for row in rows] == [(NONE, 0), (NONE, 2), (NONE, 4)]
-    parts.tell_follower_has(replicated, 8)
+    parts.fetch_as_follower(replicated, 8)
     assert producer.transport.sent
     assert len(parts.replicas.produce_purgatory) == 0
 
@@ -254,7 +254,7 @@ def test_too_few_in_sync_is_refused_as_ever(parts: Parts, producer: Producer) ->
     assert partition.log.log_end_offset == 3
     parts.lead(isr=(1, 2), leader_epoch=2, partition_epoch=2)
     producer.put(sequenced(4), sequenced(3), sequenced(4))
-    parts.tell_follower_has(partition, 5)
+    parts.fetch_as_follower(partition, 5)
     rows = producer.answers(3)
     assert [row.error_code for row in rows] == [ErrorCode.NOT_ENOUGH_REPLICAS, NONE, NONE]
 

@@ -9,10 +9,10 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import produce
 from kafkapy.server.api.handlers import SERVED
-from kafkapy.server.api.refused_rows import handle_others
-from kafkapy.server.api.served import Served
+from kafkapy.server.api.refused_rows import handle_passed_rows
+from kafkapy.server.api.served import ServedApi
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 
 CONTEXT: Any = SimpleNamespace(version=9)
 UNKNOWN, DENIED = ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -40,14 +40,14 @@ def handled(
         ]
         return produce.ProduceResponse(responses=rows) if acks else NO_RESPONSE
 
-    served = Served(*SERVED[ApiKey.PRODUCE], handle)
+    served = ServedApi(*SERVED[ApiKey.PRODUCE], handle)
     rows = {code: [topic(name) for name in names] for code, names in refused.items()}
     good = [topic(name) for name in passed]
     request = produce.ProduceRequest(
         acks=acks, topic_data=[*good, *(row for each in rows.values() for row in each)]
     )
-    work = handle_others(served, CONTEXT, request, "topic_data", "responses", good, rows)
-    return finished(work), got
+    work = handle_passed_rows(served, CONTEXT, request, "topic_data", "responses", good, rows)
+    return run_now(work), got
 
 
 def codes(response: produce.ProduceResponse) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from kafkapy.server.api.standing_decision import StandingDecision
+from kafkapy.server.api.standing_decision import CachedDecision
 
 
 def test_a_decision_is_made_once_for_each_version_and_principal() -> None:
@@ -16,7 +16,7 @@ def test_a_decision_is_made_once_for_each_version_and_principal() -> None:
         asked.append(principal)
         return principal in allowed
 
-    decision = StandingDecision(basis, client, decide)
+    decision = CachedDecision(basis, client, decide)
     assert [decision.holds() for _ in range(3)] == [True] * 3
     assert asked == ["User:a"]
     client.principal = "User:b"

@@ -139,7 +139,7 @@ def test_a_produce_that_waits_is_charged_when_it_is_answered(
     client.sends(PRODUCE, produce("t"), produce("t"))()
     assert rate(parts, QuotaKind.PRODUCE) == 0
     assert timers.delays_s == []
-    parts.tell_follower_has(partition, 2)
+    parts.fetch_as_follower(partition, 2)
     assert rate(parts, QuotaKind.PRODUCE) > 0
     assert len(timers.delays_s) == 1  # the longer of the two
 
@@ -266,13 +266,13 @@ def test_the_longer_pause_counts(
     assert averages[QuotaKind.REQUEST] != [pause_ms]
 
 
-@pytest.mark.parametrize("key", sorted(throttler._EXEMPT))
+@pytest.mark.parametrize("key", sorted(throttler._EXEMPT_APIS))
 def test_what_brokers_ask_is_exempt(parts: Parts, timers: FakeTimers, key: ApiKey) -> None:
     limit(parts, request_percentage=0)
     outcome: Any = Pending() if key == ApiKey.ALTER_PARTITION else StopReplicaRequest()
     context: Any = type("Context", (), {"header": type("Header", (), {"api_key": key})})
     nothing: Any = None
-    assert parts.throttler.settle(nothing, context, nothing, outcome, 9.0) is outcome
+    assert parts.throttler.charge_request(nothing, context, nothing, outcome, 9.0) is outcome
     assert timers.delays_s == []
     exempt = parts.client_quotas.exempt
     assert exempt.rate(parts.clock.monotonic_ms()) == 90  # percent, over ten windows
@@ -288,7 +288,7 @@ def test_a_violation_that_a_large_request_turns_out_to_be_is_passed_on(
     header = SimpleNamespace(api_key=key, client_id="me")
     context: Any = SimpleNamespace(principal="User:ANONYMOUS", header=header)
     nothing: Any = None
-    outcome: Any = parts.throttler.settle(nothing, context, nothing, pending, 0.0)
+    outcome: Any = parts.throttler.charge_request(nothing, context, nothing, pending, 0.0)
     violation: Any = ProtocolViolation("cut short")
     pending.complete(violation)
     assert outcome.response is violation

@@ -54,5 +54,5 @@ def test_who_may_ask(listener: str, principal: str, is_token: bool, may_ask: boo
 
 def test_without_a_secret_nothing_is_served() -> None:
     with pytest.raises(ApiError) as refusal:
-        TokenRequests(CONFIG, None).admitted(context("SSL", "User:CN=alice"))
+        TokenRequests(CONFIG, None).admit_and_get_admin(context("SSL", "User:CN=alice"))
     assert refusal.value.code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED

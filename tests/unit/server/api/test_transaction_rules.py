@@ -83,7 +83,7 @@ def test_of_the_topics_of_a_transaction_all_are_added_or_none() -> None:
         "t": ErrorCode.OPERATION_NOT_ATTEMPTED,
         "other": TOPIC_REFUSED,
     }
-    assert len(handler.asked) == 1
+    assert len(handler.requests) == 1
     with pytest.raises(ApiError) as error:
         handler.ask(added("others", "t"))
     assert error.value.code is ID_REFUSED

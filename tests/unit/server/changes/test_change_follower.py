@@ -21,16 +21,16 @@ from kafkapy.security.acls import (
 )
 from kafkapy.server.changes import change_follower
 from kafkapy.server.changes.acl_changes import AclChangeListener
-from kafkapy.server.changes.change_follower import ChangeFollower
+from kafkapy.server.changes.change_follower import ChangeNotificationListener
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests import lasting_work
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.zookeeper import ConnectionLoss, WatchEvent, WatchKind
+from kafkapy.zk.zookeeper import ConnectionLoss, WatchEvent, WatchEventType
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.znodes import server
 from tests.harness.scripted import admins
 
-EVENT = WatchEvent(WatchKind.CHILDREN_CHANGED, "/changes")
+EVENT = WatchEvent(WatchEventType.CHILDREN_CHANGED, "/changes")
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
 TOPIC = ResourcePattern(ResourceKind.TOPIC, "t", PatternType.LITERAL)
 
@@ -71,7 +71,7 @@ def test_a_fault_that_nobody_expected_is_tried_again_too() -> None:
             if turns.qsize() == 1:
                 raise ZeroDivisionError
 
-        follower = ChangeFollower("things", process, logging.getLogger("t"))
+        follower = ChangeNotificationListener("things", process, logging.getLogger("t"))
         follower.start()
         follower.on_watch(EVENT)
         while turns.qsize() < 2:
@@ -88,7 +88,7 @@ def test_one_turn_serves_the_notifications_until_it(caplog: pytest.LogCaptureFix
         async def process() -> None:
             turns.put_nowait(len(caplog.records))
 
-        follower = ChangeFollower("things", process, logging.getLogger("t"))
+        follower = ChangeNotificationListener("things", process, logging.getLogger("t"))
         follower.start()
         for _ in range(2):
             follower.on_watch(EVENT)

@@ -78,11 +78,11 @@ def test_quotas_of_users_and_clients_are_in_force(parts: Parts) -> None:
     applier.apply("clients", "<default>", {"consumer_byte_rate": "6"})
     assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 5)
     assert quotas.by_kind[QuotaKind.FETCH].table.find("a b", "c") == (Tags("", "c"), 6)
-    assert parts.scram_credentials.of("SCRAM-SHA-256")("a b") is not None
+    assert parts.scram_credentials.lookup_for("SCRAM-SHA-256")("a b") is not None
     with pytest.raises(ConfigError, match="producer_byte_rate=much"):
         applier.apply("users", "a%20b", {"producer_byte_rate": "much"})
     assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 5)
-    assert parts.scram_credentials.of("SCRAM-SHA-256")("a b") is None
+    assert parts.scram_credentials.lookup_for("SCRAM-SHA-256")("a b") is None
     with pytest.raises(ConfigError, match="SCRAM-SHA-256"):
         applier.apply("users", "a%20b", {"producer_byte_rate": "7", "SCRAM-SHA-256": "x"})
     assert quotas.by_kind[QuotaKind.PRODUCE].table.find("a b", "c") == (Tags("a b", ""), 7)
@@ -101,7 +101,7 @@ def test_rates_of_addresses_are_in_force(parts: Parts, caplog: pytest.LogCapture
         applier.apply("ips", "localhost", {"connection_creation_rate": "none"})
         await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
         assert caplog.text.count("Cannot apply the configs of ips") == 2
-        connected = parts.client_quotas.connections.connected
+        connected = parts.client_quotas.connections.record_connection
         assert [connected(host, 1) for host in ("10.0.0.1", "127.0.0.1", "::1")] == [1000, 1000, 0]
         applier.apply("ips", "<default>", never)
         applier.apply("ips", "10.0.0.1", {})
@@ -136,7 +136,7 @@ def test_the_newest_rate_of_a_host_counts(parts: Parts, monkeypatch: pytest.Monk
                 if not each.done():
                     each.set_result("10.0.0.1")
                     await turns()
-        assert parts.client_quotas.connections.connected("10.0.0.1", 1) == 0
+        assert parts.client_quotas.connections.record_connection("10.0.0.1", 1) == 0
 
     asyncio.run(scenario())
 
@@ -161,7 +161,7 @@ def test_subscriptions_to_client_metrics_are_in_force(parts: Parts) -> None:
     with pytest.raises(ConfigError, match="Illegal client matching pattern"):
         apply(parts, "client-metrics", "c", match="x")
     _, instance = parts.telemetry.get(0, ZERO_UUID, client)
-    assert instance.requested.metrics == ("x",)
+    assert instance.requested_metrics.metrics == ("x",)
     assert parts.configs.names(ResourceType.CLIENT_METRICS) == ["a b"]
 
 
@@ -192,7 +192,9 @@ def test_a_lower_minimum_of_replicas_commits_what_waited_for_it(
     parts: Parts, entity_type: str, name: str
 ) -> None:
     apply(parts, entity_type, name, min_insync_replicas="2")
-    parts.tell(partition_state(isr=(1,), replicas=BOTH, leader_epoch=1, partition_epoch=1))
+    parts.apply_leader_and_isr(
+        partition_state(isr=(1,), replicas=BOTH, leader_epoch=1, partition_epoch=1)
+    )
     parts.replicas.append("t", 0, batch(), 1, 11)
     log = parts.replicas.get("t", 0).log
     assert log.high_watermark == 0
@@ -233,7 +235,7 @@ def test_credentials_of_users_let_them_in(parts: Parts, caplog: pytest.LogCaptur
     caplog.set_level(logging.INFO)
     text = SCRAM
     apply(parts, "users", "alice", **{"SCRAM-SHA-256": text})
-    assert parts.scram_credentials.of("SCRAM-SHA-256")("alice") is not None
+    assert parts.scram_credentials.lookup_for("SCRAM-SHA-256")("alice") is not None
     assert "stored_key" not in caplog.text
 
 

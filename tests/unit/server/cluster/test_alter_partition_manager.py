@@ -32,7 +32,13 @@ from kafkapy.server.interbroker.node_to_controller import NodeToController
 from kafkapy.server.replicas.isr_counts import IsrCounts
 from kafkapy.server.requests import lasting_work
 from tests.harness.cores.ports import ManualClock
-from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.harness.scripted.scripted_node import (
+    DISCONNECT,
+    LIMIT_MS,
+    RecordedItems,
+    ScriptedNode,
+    in_loop,
+)
 from tests.harness.storage.partitions import (
     TOPIC_ID,
     batch,
@@ -50,8 +56,8 @@ class Manager(AlterPartitionManager):
 
     def __init__(self) -> None:
         self.metadata = MetadataCache()
-        self.events = Seen()
-        self.woken = Seen()
+        self.events = RecordedItems()
+        self.woken = RecordedItems()
         self.isr_counts = IsrCounts()
         super().__init__(
             1,
@@ -66,7 +72,7 @@ class Manager(AlterPartitionManager):
             retry_backoff_ms=1,
         )
 
-    def checked(self, partition: Partition) -> None:
+    def check_delayed_requests(self, partition: Partition) -> None:
         self.woken.add(partition)
 
     def controller_is(self, controller_id: int, *nodes: ScriptedNode) -> None:
@@ -296,7 +302,7 @@ def test_another_broker_is_asked_in_the_latest_version_that_both_know(
             await manager.woken.at_least(2)
             assert [partition.isr for partition in partitions] == [{1, 2}, {1, 2}]
             assert versions_asked(node) == [min(latest, 3)]
-            assert node.asked()[-1].broker_epoch == BROKER_EPOCH
+            assert node.received_requests()[-1].broker_epoch == BROKER_EPOCH
 
     in_loop(scenario)
 

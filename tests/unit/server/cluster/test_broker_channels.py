@@ -34,8 +34,8 @@ from tests.harness.scripted.scripted_node import (
     DISCONNECT,
     LIMIT_MS,
     SILENCE,
+    RecordedItems,
     ScriptedNode,
-    Seen,
     in_loop,
 )
 from tests.harness.storage.partitions import TOPIC_ID, partition_state
@@ -76,7 +76,7 @@ class Channels(BrokerChannels):
 
     def __init__(self, request_timeout_ms: int = LIMIT_MS) -> None:
         self.own = Own()
-        self.events = Seen()
+        self.events = RecordedItems()
         super().__init__(
             1,
             LISTENER,
@@ -96,7 +96,7 @@ def at(node: ScriptedNode) -> Endpoint:
 
 
 def keys_and_epochs(node: ScriptedNode) -> list[tuple[ApiKey, int]]:
-    return [(request.API_KEY, request.controller_epoch) for request in node.asked()]
+    return [(request.API_KEY, request.controller_epoch) for request in node.received_requests()]
 
 
 def test_commands_go_out_in_order_one_at_a_time_in_the_versions_of_3_9() -> None:
@@ -171,7 +171,7 @@ def test_a_lost_connection_has_the_same_request_sent_again_before_the_next() -> 
             channels.send_leader_and_isr(2, lead())
             channels.send_stop_replica(2, stop())
             await channels.events.at_least(2)
-            keys = [request.API_KEY for request in node.asked()]
+            keys = [request.API_KEY for request in node.received_requests()]
             assert keys == [ApiKey.LEADER_AND_ISR] * 3 + [ApiKey.STOP_REPLICA]
             assert node.connections == 3
             await channels.close()
@@ -188,7 +188,7 @@ def test_an_answer_that_does_not_come_in_time_is_asked_for_again() -> None:
             channels.add(2, node)
             channels.send_stop_replica(2, stop())
             await channels.events.at_least(1)
-            assert len(node.asked()) >= 2
+            assert len(node.received_requests()) >= 2
             await channels.close()
 
     in_loop(scenario)
@@ -215,7 +215,7 @@ def test_a_broker_that_is_down_gets_all_when_it_is_back_and_delays_nobody() -> N
             events = await channels.events.at_least(10)
             assert {e.broker_id for e in events[5:]} == {2}
             assert keys_and_epochs(dead) == [(ApiKey.STOP_REPLICA, n) for n in range(1, 6)]
-            assert len(silent.asked()) == 1
+            assert len(silent.received_requests()) == 1
             await channels.close()
         await dead.stop()
         await silent.stop()
@@ -262,7 +262,7 @@ def test_a_bounced_broker_is_sent_to_where_its_next_life_listens() -> None:
             channels.add(2, new, epoch=8)
             channels.send_stop_replica(2, stop(2))
             [event] = await channels.events.at_least(1)
-            assert (event.command, len(new.asked())) == (stop(2), 1)
+            assert (event.command, len(new.received_requests())) == (stop(2), 1)
             await channels.close()
         await old.stop()
 
@@ -341,7 +341,10 @@ def test_brokers_that_are_told_the_same_differ_in_their_epoch_only() -> None:
             channels.send_update_metadata(3, UpdateMetadataCommand(1, 5, 33, [], other))
             await first.requests.at_least(1)
             await second.requests.at_least(3)
-            [told_first], [told_second, told_others, told_none] = first.asked(), second.asked()
+            [told_first], [told_second, told_others, told_none] = (
+                first.received_requests(),
+                second.received_requests(),
+            )
             assert (told_first.broker_epoch, told_second.broker_epoch) == (22, 33)
             assert told_first.topic_states == told_second.topic_states
             assert told_first.topic_states[0].partition_states[0].replicas == [1, 2]

@@ -122,8 +122,8 @@ def test_levels_are_set_within_what_all_brokers_support() -> None:
         features = ClusterFeatures((TRANSACTION_VERSION,))
         await features.start(store)
 
-        async def refused(level: int, may_lower: bool = False, name: str = "") -> str:
-            update = FeatureUpdate(name or TRANSACTION_VERSION.name, level, may_lower)
+        async def refused(level: int, allow_downgrade: bool = False, name: str = "") -> str:
+            update = FeatureUpdate(name or TRANSACTION_VERSION.name, level, allow_downgrade)
             with pytest.raises(ApiError) as caught:
                 await features.update([update], validate_only=False)
             assert caught.value.code is ErrorCode.INVALID_UPDATE_VERSION
@@ -133,12 +133,12 @@ def test_levels_are_set_within_what_all_brokers_support() -> None:
         assert "Broker 1 only supports versions 0-2." in await refused(3)
         assert "Broker 1 does not support this feature." in await refused(1, name="x")
         assert "Can't downgrade the version" in await refused(1)
-        lower = FeatureUpdate(TRANSACTION_VERSION.name, 1, may_lower=True)
+        lower = FeatureUpdate(TRANSACTION_VERSION.name, 1, allow_downgrade=True)
         await features.update([lower], validate_only=True)
         assert features.transaction_version == 2
         await features.update([lower], validate_only=False)
         assert features.transaction_version == 1
-        assert "downgrade to a newer version" in await refused(2, may_lower=True)
+        assert "downgrade to a newer version" in await refused(2, allow_downgrade=True)
         other = ZkStore(ensemble.connect())
         await other.brokers.register(info(2, ()), 0)
         assert "Broker 2 does not support this feature." in await refused(2)
@@ -165,7 +165,7 @@ def test_updates_at_the_same_time_keep_each_other() -> None:
             return found
 
         store.features.limits = overtaken  # type: ignore[method-assign]
-        lower = FeatureUpdate(TRANSACTION_VERSION.name, 1, may_lower=True)
+        lower = FeatureUpdate(TRANSACTION_VERSION.name, 1, allow_downgrade=True)
         await features.update([lower], validate_only=False)
         assert features.levels == {TRANSACTION_VERSION.name: 1}
         await features.stop()

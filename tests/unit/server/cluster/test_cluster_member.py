@@ -44,7 +44,7 @@ def rejoining_parts() -> Any:
     parts = MagicMock()
     for each in (parts.start, parts.reconnect, parts.apply_all, parts.process):
         each.side_effect = AsyncMock()
-    parts.forget_deleted_topics = AsyncMock()
+    parts.remove_deleted_topics = AsyncMock()
     parts.zookeeper.session_id = 7
     return parts
 
@@ -57,7 +57,7 @@ def test_endpoints_that_change_while_it_registers_are_registered(
         made, register = member(store), store.brokers.register
 
         async def slow(broker: BrokerInfo, timestamp_ms: int, previous: int) -> int:
-            await made.readvertise((Endpoint("PLAINTEXT", "new", 1),))
+            await made.update_endpoints((Endpoint("PLAINTEXT", "new", 1),))
             return await register(broker, timestamp_ms, previous)
 
         monkeypatch.setattr(store.brokers, "register", slow)
@@ -77,7 +77,7 @@ def test_a_broker_with_a_new_session_forgets_what_was_deleted_meanwhile() -> Non
         expired = parts.on_session_expired.call_args[0][0]
         expired()
         await parts.call_args[0][0]
-        return parts.forget_deleted_topics
+        return parts.remove_deleted_topics
 
     asyncio.run(scenario()).assert_awaited_once()
 

@@ -185,7 +185,7 @@ def test_whoever_heard_of_a_newer_controller_refuses_the_older_in_everything(
 
 def test_new_metadata_wakes_who_waits_for_it(receiving: Receiving) -> None:
     async def scenario() -> bool:
-        waits = asyncio.ensure_future(receiving.parts.waiter.topics_ready(["t"], 60_000))
+        waits = asyncio.ensure_future(receiving.parts.waiter.wait_until_topics_ready(["t"], 60_000))
         await asyncio.sleep(0)
         await receiving.receiver.apply(metadata("t"))
         return await waits
@@ -234,7 +234,7 @@ def test_topics_that_were_deleted_during_an_expired_session_are_forgotten(
 ) -> None:
     run(receiving.store.topics.create(TopicDescription("t", TOPIC_ID, {0: (1,)})))
     receiving.apply(metadata("t", "u"))
-    run(receiving.receiver.forget_deleted_topics())
+    run(receiving.receiver.remove_deleted_topics())
     image = receiving.parts.metadata.image
     assert sorted(image.topics) == ["t"]
     assert list(image.brokers) == [1]
@@ -252,7 +252,7 @@ def test_a_topic_that_this_brokers_zookeeper_does_not_have_yet_is_not_forgotten(
         return []
 
     monkeypatch.setattr(receiving.store.zookeeper, "children", children_before)
-    run(receiving.receiver.forget_deleted_topics())
+    run(receiving.receiver.remove_deleted_topics())
     assert sorted(receiving.parts.metadata.image.topics) == ["t"]
 
 

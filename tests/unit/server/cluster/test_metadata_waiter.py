@@ -34,7 +34,7 @@ class Waiting:
             for index, leader in enumerate(given)
         ]
         self.metadata.apply(UpdateMetadataCommand(1, 1, 1, rows, []))
-        self.waiter.changed()
+        self.waiter.wake_waiters()
 
 
 def woken(
@@ -60,7 +60,7 @@ def test_topics_are_ready_when_every_partition_has_a_leader() -> None:
     made = Waiting()
     assert woken(
         made,
-        lambda: made.waiter.topics_ready(["a", "b"], A_MINUTE_MS),
+        lambda: made.waiter.wait_until_topics_ready(["a", "b"], A_MINUTE_MS),
         {"a": (1,)},
         {"b": (1, -1)},
         {"b": (1, 1)},
@@ -71,7 +71,7 @@ def test_a_topic_that_grows_is_ready_with_its_new_partitions() -> None:
     made = Waiting()
     assert woken(
         made,
-        lambda: made.waiter.topics_ready(["a"], A_MINUTE_MS, partitions=2),
+        lambda: made.waiter.wait_until_topics_ready(["a"], A_MINUTE_MS, partitions=2),
         {"a": (1,)},
         {"a": (1, 1)},
     ) == [False, True, True]
@@ -82,7 +82,7 @@ def test_topics_are_gone_when_none_is_left() -> None:
     made.update({"a": (1,), "b": (1,)})
     assert woken(
         made,
-        lambda: made.waiter.topics_gone(["a", "b"], A_MINUTE_MS),
+        lambda: made.waiter.wait_until_topics_removed(["a", "b"], A_MINUTE_MS),
         {"a": (-2,)},
         {"b": (-2,)},
     ) == [False, True, True]
@@ -91,13 +91,13 @@ def test_topics_are_gone_when_none_is_left() -> None:
 def test_what_holds_already_is_not_waited_for_and_nobody_waits_without_time() -> None:
     made = Waiting()
     made.update({"a": (1,)})
-    assert woken(made, lambda: made.waiter.topics_ready(["a"], 0)) == [True]
-    assert woken(made, lambda: made.waiter.topics_ready(["b"], 0)) == [False]
+    assert woken(made, lambda: made.waiter.wait_until_topics_ready(["a"], 0)) == [True]
+    assert woken(made, lambda: made.waiter.wait_until_topics_ready(["b"], 0)) == [False]
 
 
 def test_a_wait_that_is_over_leaves_nothing_behind() -> None:
     made = Waiting()
-    assert woken(made, lambda: made.waiter.topics_ready(["a"], 1)) == [False]
+    assert woken(made, lambda: made.waiter.wait_until_topics_ready(["a"], 1)) == [False]
     assert made.waiter._waiters == {}
     made.update({"a": (1,)})
 
@@ -105,7 +105,7 @@ def test_a_wait_that_is_over_leaves_nothing_behind() -> None:
 def test_who_is_told_of_changes_is_told_first() -> None:
     made = Waiting()
     told: list[bool] = []
-    made.waiter.on_change = lambda: told.append(made.waiter.is_known)
+    made.waiter.on_change = lambda: told.append(made.waiter.is_complete)
     made.update({"a": (1,)})
-    made.waiter.know()
+    made.waiter.mark_complete()
     assert told == [False, True]

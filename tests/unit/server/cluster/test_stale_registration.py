@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint
-from kafkapy.server.cluster.stale_registration import outlive
+from kafkapy.server.cluster.stale_registration import wait_until_expired
 from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.znodes import run, server
 
@@ -24,7 +24,7 @@ def test_a_broker_that_nobody_has_registered_starts_at_once(
 ) -> None:
     store = ZkStore(server().connect())
     run(store.create_persistent_paths())
-    run(outlive(store.brokers, 1, A_MINUTE_MS))
+    run(wait_until_expired(store.brokers, 1, A_MINUTE_MS))
     assert caplog.messages == []
 
 
@@ -36,7 +36,7 @@ def test_the_wait_ends_with_the_session_of_the_last_life(caplog: pytest.LogCaptu
     async def restart() -> int:
         await store.create_persistent_paths()
         last_epoch = await ZkStore(last_life).brokers.register(info(), 0)
-        waiting = asyncio.ensure_future(outlive(store.brokers, 1, A_MINUTE_MS))
+        waiting = asyncio.ensure_future(wait_until_expired(store.brokers, 1, A_MINUTE_MS))
         await asyncio.sleep(0)
         # A change of what is registered is no end of it.
         await ZkStore(last_life).brokers.update(info(9099), 0)
@@ -58,5 +58,5 @@ def test_a_broker_that_lives_is_not_waited_for_forever() -> None:
     other, store = ZkStore(ensemble.connect()), ZkStore(ensemble.connect())
     run(store.create_persistent_paths())
     run(other.brokers.register(info(), 0))
-    asyncio.run(outlive(store.brokers, 1, AN_INSTANT_MS))
+    asyncio.run(wait_until_expired(store.brokers, 1, AN_INSTANT_MS))
     assert run(store.brokers.ids()) == [1]

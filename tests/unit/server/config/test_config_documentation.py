@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from kafkapy.common.config_def import Listed
+from kafkapy.common.config_def import ListingRule
 from kafkapy.common.topic_configs import TOPIC_CONFIGS
 from kafkapy.server.config.broker_config_table import BROKER_CONFIG_ROWS
 from kafkapy.server.config.config_documentation import broker_text, topic_text
 
 
 def test_every_key_that_is_listed_has_a_text() -> None:
-    listed = [key for key in BROKER_CONFIG_ROWS if key.listed is Listed.ALWAYS]
+    listed = [key for key in BROKER_CONFIG_ROWS if key.listed is ListingRule.ALWAYS]
     assert [key.name for key in listed if not (key.documentation or broker_text(key.name))] == []
     assert [name for name in TOPIC_CONFIGS.keys if not topic_text(name)] == []
 

@@ -16,7 +16,10 @@ from kafkapy.common.topic_configs import TOPIC_CONFIGS
 from kafkapy.coordinator.config import GroupConfig, ShareConfig, TransactionConfig
 from kafkapy.metadata.dynamic_broker_configs import ALL_DYNAMIC
 from kafkapy.server.config.broker_config_table import AT_START_ONLY, NO_EFFECT
-from kafkapy.server.config.ineffective_configs import of_broker, warn_of_topic
+from kafkapy.server.config.ineffective_configs import (
+    ineffective_broker_configs,
+    warn_of_topic_configs,
+)
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
 from kafkapy.storage.log_config import LogConfig
 from tests.harness.tools.syntax_trees import nodes_of
@@ -145,11 +148,11 @@ def test_what_does_nothing_is_named(
     names: list[str], dynamic: bool, named: list[str] | None
 ) -> None:
     expected = sorted(names) if named is None else named
-    assert [name for name, _ in of_broker(names, dynamic=dynamic)] == expected
+    assert [name for name, _ in ineffective_broker_configs(names, dynamic=dynamic)] == expected
 
 
 def test_a_topic_has_such_configs_too(caplog: pytest.LogCaptureFixture) -> None:
-    warn_of_topic("t", ["retention.ms", "remote.storage.enable"])
+    warn_of_topic_configs("t", ["retention.ms", "remote.storage.enable"])
     [record] = caplog.records
     assert record.getMessage() == (
         "The config 'remote.storage.enable' of topic t has no effect: tiered storage is not served"
@@ -159,7 +162,7 @@ def test_a_topic_has_such_configs_too(caplog: pytest.LogCaptureFixture) -> None:
 def test_what_kafka_removed_is_answered_with_what_to_write_instead() -> None:
     given = ("advertised.host.name", "advertised.port", "port")
     advertised = "advertised.listeners=PLAINTEXT://HOST:PORT"
-    assert dict(of_broker(given)) == {
+    assert dict(ineffective_broker_configs(given)) == {
         "advertised.host.name": f"has no effect since Kafka 3.0: write instead {advertised}",
         "advertised.port": f"has no effect since Kafka 3.0: write instead {advertised}",
         "port": "has no effect since Kafka 3.0: write instead listeners=PLAINTEXT://HOST:PORT",
@@ -167,7 +170,7 @@ def test_what_kafka_removed_is_answered_with_what_to_write_instead() -> None:
 
 
 def test_a_name_with_a_typo_is_told_with_the_one_that_was_meant() -> None:
-    assert list(of_broker(["num.partitons", "my.plugin.setting"])) == [
+    assert list(ineffective_broker_configs(["num.partitons", "my.plugin.setting"])) == [
         ("my.plugin.setting", "is not known and has no effect"),
         ("num.partitons", "is not known and has no effect; did you mean num.partitions?"),
     ]

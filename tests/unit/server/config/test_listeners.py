@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import ConfigError
-from kafkapy.server.config.listeners import Listener, advertised, parse_listeners
+from kafkapy.server.config.listeners import Listener, parse_advertised_listeners, parse_listeners
 
 MAP = ["PLAINTEXT:PLAINTEXT", "INSIDE:plaintext", "SSL:SSL"]
 
@@ -78,14 +78,17 @@ BOUND = parse_listeners(["PLAINTEXT://0.0.0.0:9092", "INSIDE://:9093"], MAP, "li
 
 @pytest.mark.parametrize("given", [None, []])
 def test_what_is_bound_is_advertised_unless_something_else_is(given: list[str] | None) -> None:
-    assert advertised(BOUND, given, MAP) == BOUND
+    assert parse_advertised_listeners(BOUND, given, MAP) == BOUND
 
 
 def test_advertised_listeners_may_share_a_port_and_leave_some_out() -> None:
     """Two names of one load balancer."""
     both = ["PLAINTEXT://lb.example:443", "INSIDE://lb.inside:443"]
-    assert [x.host for x in advertised(BOUND, both, MAP)] == ["lb.example", "lb.inside"]
-    assert [x.name for x in advertised(BOUND, ["INSIDE://h:1"], MAP)] == ["INSIDE"]
+    assert [x.host for x in parse_advertised_listeners(BOUND, both, MAP)] == [
+        "lb.example",
+        "lb.inside",
+    ]
+    assert [x.name for x in parse_advertised_listeners(BOUND, ["INSIDE://h:1"], MAP)] == ["INSIDE"]
 
 
 @pytest.mark.parametrize(
@@ -98,11 +101,11 @@ def test_advertised_listeners_may_share_a_port_and_leave_some_out() -> None:
 )
 def test_what_clients_could_not_reach(given: str, said: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        advertised(BOUND, [given], MAP)
+        parse_advertised_listeners(BOUND, [given], MAP)
     assert said in str(refused.value)
 
 
 def test_only_what_is_bound_can_be_advertised() -> None:
     with pytest.raises(ConfigError) as refused:
-        advertised(BOUND[:1], ["INSIDE://h:1"], MAP)
+        parse_advertised_listeners(BOUND[:1], ["INSIDE://h:1"], MAP)
     assert "names INSIDE, which is not among listeners: PLAINTEXT" in str(refused.value)

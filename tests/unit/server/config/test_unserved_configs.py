@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.server.config.broker_config_table import NO_EFFECT
-from kafkapy.server.config.ineffective_configs import of_broker
+from kafkapy.server.config.ineffective_configs import ineffective_broker_configs
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 from kafkapy.server.config.unserved_configs import UNSERVED, UNSERVED_ROWS
 
@@ -20,4 +20,6 @@ def test_each_is_in_the_broker_s_table_once_and_has_its_reason() -> None:
 def test_whoever_sets_one_is_told() -> None:
     name = "remote.log.storage.system.enable"
     assert KafkaConfig({name: "true"}).get_bool(name)
-    assert list(of_broker([name])) == [(name, "has no effect: tiered storage is not served")]
+    assert list(ineffective_broker_configs([name])) == [
+        (name, "has no effect: tiered storage is not served")
+    ]

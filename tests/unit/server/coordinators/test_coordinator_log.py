@@ -52,7 +52,7 @@ def test_an_append_is_told_of_when_it_is_replicated(parts: Parts) -> None:
     partition = parts.lead(TRANSACTION_STATE_TOPIC, isr=(1, 2))
     told = append(log_of(parts))
     assert told == []
-    parts.tell_follower_has(partition, 1)
+    parts.fetch_as_follower(partition, 1)
     assert told == [(ErrorCode.NONE, 0)]
 
 

@@ -44,7 +44,7 @@ def test_leadership_that_moves_away_takes_its_ids_along(parts: Parts) -> None:
     assert isinstance(waiting, Pending)
     assert not waiting.done
     row = partition_state(2, (1, 2), None, 9, 9, TRANSACTION_STATE_TOPIC)
-    assert not any(parts.tell(row).partition_errors.values())
+    assert not any(parts.apply_leader_and_isr(row).partition_errors.values())
     assert waiting.response.error is ErrorCode.NOT_COORDINATOR
     assert init(parts).error is ErrorCode.NOT_COORDINATOR
 

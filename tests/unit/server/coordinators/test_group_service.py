@@ -24,7 +24,7 @@ from kafkapy.coordinator.groups.messages import (
 from kafkapy.coordinator.groups.share.messages import ShareHeartbeat
 from kafkapy.coordinator.shares.messages import InitializeState, StateResult
 from kafkapy.record.batch_header import iter_headers
-from kafkapy.record.builder import seal
+from kafkapy.record.builder import write_header
 from kafkapy.record.codec import Codec
 from kafkapy.server.requests.outcomes import Pending
 from tests.harness.cores.server_parts import Parts
@@ -93,7 +93,7 @@ def test_only_the_leader_of_a_groups_partition_coordinates_it(parts: Parts) -> N
     parts.coordinate()
     assert commit(parts, 5) is ErrorCode.NONE
     parts.lead("other-topic")
-    parts.coordinate_elsewhere()
+    parts.coordinate_on_other_broker()
     assert commit(parts, 6) is ErrorCode.NOT_COORDINATOR
 
 
@@ -146,14 +146,14 @@ def test_other_requests_are_served_between_the_slices_of_a_load(loading: Parts) 
 
 
 def test_a_load_ends_when_another_broker_takes_the_partition(loading: Parts) -> None:
-    loading.coordinate_elsewhere()
+    loading.coordinate_on_other_broker()
     loading.timers.fire()
     assert loading.timers.delays_s == []
     assert commit(loading, 8) is ErrorCode.NOT_COORDINATOR
 
 
 def test_a_load_that_begins_anew_is_not_mixed_with_the_first(loading: Parts) -> None:
-    loading.coordinate_elsewhere()
+    loading.coordinate_on_other_broker()
     loading.coordinate(leader_epoch=10, partition_epoch=10)
     finish_loading(loading)
     assert committed(loading) == 7
@@ -170,7 +170,7 @@ def test_a_batch_that_cannot_be_read_does_not_hide_the_commits_behind_it(
     position, header = headers[1]
     content[position + 61 : position + header.size] = b"\xff" * (header.size - 61)
     if true_crc:
-        seal(memoryview(content)[position : position + header.size], header)
+        write_header(memoryview(content)[position : position + header.size], header)
     path.write_bytes(content)
     finish_loading(loading)
     assert committed(loading) == 7
@@ -182,7 +182,7 @@ def test_a_commit_waits_until_it_is_replicated(parts: Parts) -> None:
     pending = commit(parts, 5)
     assert isinstance(pending, Pending)
     assert (pending.done, committed(parts)) == (False, -1)
-    parts.tell_follower_has(partition, 1)
+    parts.fetch_as_follower(partition, 1)
     assert pending.response.errors == {T0: ErrorCode.NONE}
     assert committed(parts) == 5
 
@@ -238,9 +238,9 @@ def test_the_timer_is_for_the_earliest_of_all_groups(parts: Parts) -> None:
 def test_a_member_that_left_the_connection_is_not_answered(parts: Parts) -> None:
     parts.coordinate()
     pending = ask(parts, join())
-    assert parts.groups.coordinator.waiting == 1
+    assert parts.groups.coordinator.num_waiting == 1
     pending.abandon()
-    assert parts.groups.coordinator.waiting == 0
+    assert parts.groups.coordinator.num_waiting == 0
     parts.clock.now_ms += 3000
     parts.timers.fire()
     assert pending.response is None
@@ -249,7 +249,7 @@ def test_a_member_that_left_the_connection_is_not_answered(parts: Parts) -> None
 def test_who_waits_when_leadership_moves_is_sent_elsewhere(parts: Parts) -> None:
     parts.coordinate()
     pending = ask(parts, join())
-    parts.coordinate_elsewhere()
+    parts.coordinate_on_other_broker()
     assert pending.response.error is ErrorCode.NOT_COORDINATOR
     assert ask(parts, Heartbeat("g", 1, "m")).error is ErrorCode.NOT_COORDINATOR
 
@@ -279,7 +279,7 @@ def beat(parts: Parts, epoch: int) -> Any:
     joins: dict[str, Any] = {"rebalance_timeout_ms": 1, "subscribed_names": ["t"], "owned": {}}
     heartbeat = ConsumerHeartbeat("g", "m", epoch, **({} if epoch else joins))
     coordinator = parts.groups.coordinator
-    parts.waiter.know()
+    parts.waiter.mark_complete()
     return parts.groups.call(coordinator.consumer_heartbeat, heartbeat, lambda result: result)
 
 
@@ -318,7 +318,7 @@ def test_a_new_leader_tells_nothing_that_the_next_one_may_not_have(successor: Pa
     assert isinstance(pending, Pending)
     assert not pending.done
     assert partition.log.log_end_offset == loaded + 1
-    successor.tell_follower_has(partition, loaded + 1)
+    successor.fetch_as_follower(partition, loaded + 1)
     assert pending.response.error is ErrorCode.NONE
     assert beat(successor, 1).error is ErrorCode.NONE
 
@@ -326,7 +326,7 @@ def test_a_new_leader_tells_nothing_that_the_next_one_may_not_have(successor: Pa
 def test_a_new_leader_writes_nothing_when_its_log_is_replicated(successor: Parts) -> None:
     partition = successor.replicas.get(*OFFSETS)
     loaded = partition.log.log_end_offset
-    successor.tell_follower_has(partition, loaded)
+    successor.fetch_as_follower(partition, loaded)
     assert beat(successor, 1).error is ErrorCode.NONE
     assert partition.log.log_end_offset == loaded
 
@@ -334,9 +334,9 @@ def test_a_new_leader_writes_nothing_when_its_log_is_replicated(successor: Parts
 def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> None:
     sent: list[tuple[InitializeState, Callable[[StateResult], None]]] = []
     persister: Any = SimpleNamespace(send=lambda *row: sent.append(row))
-    parts.groups.begin_shares(persister)
+    parts.groups.set_share_persister(persister)
     parts.announce("t")
-    parts.waiter.know()
+    parts.waiter.mark_complete()
     partition = parts.coordinate(isr=(1, 2))
 
     def beat(epoch: int) -> Any:
@@ -348,12 +348,12 @@ def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> No
     pending = beat(0)
     assert not pending.done
     assert not sent
-    parts.tell_follower_has(partition, partition.log.log_end_offset)
+    parts.fetch_as_follower(partition, partition.log.log_end_offset)
     assert pending.response.error is ErrorCode.NONE
     [(request, answered)] = sent
     assert request == InitializeState(SharePartitionKey("g", TOPIC_ID, 0), 1)
     answered(StateResult())
     pending = beat(1)
-    parts.tell_follower_has(partition, partition.log.log_end_offset)
+    parts.fetch_as_follower(partition, partition.log.log_end_offset)
     assert pending.response.assignment == {TOPIC_ID: frozenset({0})}
     assert len(sent) == 1

@@ -28,7 +28,13 @@ from kafkapy.protocol.messages.write_txn_markers import (
 from kafkapy.server.coordinators.marker_sender import MarkerSender
 from kafkapy.server.interbroker.node_clients import NodeClients
 from tests.harness.cores.server_parts import Parts
-from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.harness.scripted.scripted_node import (
+    DISCONNECT,
+    LIMIT_MS,
+    RecordedItems,
+    ScriptedNode,
+    in_loop,
+)
 from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 T0, T1, GONE = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("gone", 0)
@@ -79,13 +85,13 @@ class Sending:
         ]
         brokers = [BrokerInfo(2, (Endpoint("I", "127.0.0.1", port),))]
         metadata.apply(UpdateMetadataCommand(1, 1, 1, rows, brokers))
-        self.told = Seen()
+        self.told = RecordedItems()
         self.nodes = NodeClients(metadata, "I", "1", request_timeout_ms=LIMIT_MS)
         call_later = asyncio.get_running_loop().call_later
         writer = parts.markers
-        self.knows_metadata = True
+        self.is_metadata_complete = True
         self.sender = MarkerSender(
-            1, metadata, writer, self.nodes, call_later, lambda: self.knows_metadata
+            1, metadata, writer, self.nodes, call_later, lambda: self.is_metadata_complete
         )
 
     def send(self, markers: Markers) -> None:
@@ -146,7 +152,7 @@ def test_partitions_without_leader_wait_and_deleted_ones_do_not(tmp_path: Path) 
 def test_a_broker_that_has_just_started_takes_no_partition_for_deleted(tmp_path: Path) -> None:
     async def scenario() -> None:
         sending = Sending(Parts(tmp_path), 1, {})
-        sending.knows_metadata = False
+        sending.is_metadata_complete = False
         sending.send(decision(7, T0))
         assert await sending.told.at_least(1) == [(7, {T0: ErrorCode.LEADER_NOT_AVAILABLE})]
 

@@ -92,7 +92,7 @@ def test_nothing_is_told_before_all_are_replicated(parts: Parts) -> None:
     partition = parts.lead(isr=(1, 2))
     told = write(parts, T0)
     assert told == []
-    parts.tell_follower_has(partition, 1)
+    parts.fetch_as_follower(partition, 1)
     assert told == [{T0: ErrorCode.NONE}]
 
 
@@ -133,7 +133,7 @@ def test_a_marker_during_a_load_decides_on_nothing_before_it(tmp_path: Path) -> 
         groups.call(groups.coordinator.commit_offsets, request, lambda result: result)
         if partition == T0:
             write(parts, offsets_partition, commit=False)
-    parts.coordinate_elsewhere()
+    parts.coordinate_on_other_broker()
     parts.lead(GROUP_METADATA_TOPIC, leader_epoch=10, partition_epoch=10)
     question = FetchOffsets("g", [T0, T1], require_stable=True)
 

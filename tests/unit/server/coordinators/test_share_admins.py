@@ -44,7 +44,7 @@ class World:
         self.states.finish_loading(0, 0)
         self.network: list[tuple[StateRequest, Callable[[StateResult], None]]] = []
         nothing: Any = None
-        groups: Any = SimpleNamespace(coordinator=self.shell.coordinator, ask=self._ask)
+        groups: Any = SimpleNamespace(coordinator=self.shell.coordinator, run_internal=self._ask)
         persister: Any = SimpleNamespace(send=lambda *row: self.network.append(row))
         self.offsets = ShareOffsets(groups, persister, nothing, nothing)
         self.member = self.shell.member("a")

@@ -143,14 +143,16 @@ class World:
     # Members.
 
     def acquire(self, member: str) -> None:
-        led = self.shares.find(self.key, self.partition)
-        if led.shares is None or not led.shares.can_acquire:
+        leader_share = self.shares.find(self.key, self.partition)
+        if leader_share.shares is None or not leader_share.shares.can_acquire:
             return
-        offset = led.shares.next_fetch_offset
+        offset = leader_share.shares.next_fetch_offset
         first = offset - offset % 3
         batches = [RecordBatch(n, n + 2) for n in range(first, self.high_watermark, 3)]
-        found = led.shares.acquire(self.clock.monotonic_ms(), member, offset, batches, 5, 100)
-        self.shares.arm(led)
+        found = leader_share.shares.acquire(
+            self.clock.monotonic_ms(), member, offset, batches, 5, 100
+        )
+        self.shares.set_timer(leader_share)
         for each in found:
             self.held[member].append((each.first, each.last))
             for at in range(each.first, each.last + 1):
@@ -159,8 +161,8 @@ class World:
                 self.deliveries[at] += 1
 
     def acknowledge(self, member: str, kind: AckType) -> None:
-        led = self.shares.known(self.key)
-        if led is None or not self.held[member]:
+        leader_share = self.shares.get_loaded(self.key)
+        if leader_share is None or not self.held[member]:
             return
         index = self.random.randrange(len(self.held[member]))
         first, last = self.held[member].pop(index)
@@ -171,7 +173,9 @@ class World:
             if error is ErrorCode.NONE:
                 self.done.update(offsets)
 
-        self.shares.acknowledge(led, member, [Acknowledgement(first, last, [kind])], answered)
+        self.shares.acknowledge(
+            leader_share, member, [Acknowledgement(first, last, [kind])], answered
+        )
 
     def pass_time(self) -> None:
         self.clock.now_ms += 400
@@ -207,7 +211,7 @@ class World:
 def test_nothing_accepted_is_delivered_again_and_nothing_is_lost(seed: int) -> None:
     world = World(seed)
     world.acquire("a")
-    while world.shares.known(world.key) is None:
+    while world.shares.get_loaded(world.key) is None:
         world.transmit()
         world.acquire("a")
     for _ in range(STEPS):
@@ -218,10 +222,10 @@ def test_nothing_accepted_is_delivered_again_and_nothing_is_lost(seed: int) -> N
         world.acquire("a")
         world.acknowledge("a", AckType.ACCEPT)
         world.pass_time()
-    led = world.shares.known(world.key)
-    assert led is not None
-    assert led.shares is not None
-    assert led.shares.start_offset == RECORDS
+    leader_share = world.shares.get_loaded(world.key)
+    assert leader_share is not None
+    assert leader_share.shares is not None
+    assert leader_share.shares.start_offset == RECORDS
     limit = LIMITS.delivery_count_limit
     lost = [n for n in range(RECORDS) if n not in world.tried and world.deliveries[n] < limit]
     assert not lost

@@ -17,15 +17,15 @@ from kafkapy.server.coordinators import share_fetches
 from kafkapy.server.coordinators.share_fetches import (
     ShareFetches,
     ShareFetchParams,
+    ShareFetchPartition,
     ShareRow,
-    ShareWanted,
 )
-from kafkapy.server.coordinators.share_partitions import LedShare
+from kafkapy.server.coordinators.share_partitions import LeaderSharePartition
 from kafkapy.storage.file_records import FileRecords
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.partitions import TOPIC_ID
 
-WANTED = ShareWanted(SharePartitionKey("g", TOPIC_ID, 0), "t")
+WANTED = ShareFetchPartition(SharePartitionKey("g", TOPIC_ID, 0), "t")
 LARGEST = 50 << 20
 """What clients allow for."""
 _LENGTH_AT, _LAST_OFFSET_DELTA_AT = 8, 23
@@ -40,9 +40,11 @@ class Fetches:
         for _ in range(batches):
             parts.replicas.append("t", 0, batch, 1, 11)
         self.batch_bytes = len(batch)
-        led = LedShare(WANTED.key, partition)
-        led.shares = self.shares = SharePartition(ShareLimits())
-        shares: Any = SimpleNamespace(find=lambda key, of: led, arm=lambda led: None)
+        leader_share = LeaderSharePartition(WANTED.key, partition)
+        leader_share.shares = self.shares = SharePartition(ShareLimits())
+        shares: Any = SimpleNamespace(
+            find=lambda key, of: leader_share, set_timer=lambda leader_share: None
+        )
         configs: Any = SimpleNamespace(isolation=lambda group_id: 0)
         self.fetches = ShareFetches(parts.replicas, shares, configs, parts.clock)
         self.read_bytes = 0
@@ -95,7 +97,7 @@ def test_it_reads_past_what_others_have(fetches: Fetches) -> None:
     fetches.fetch(40, member="other")
     change = fetches.shares.release("m")
     assert change is not None
-    fetches.shares.stored(change)
+    fetches.shares.complete_change(change)
     assert fetches.fetch(30) == [*range(0, 70, 10)]
     assert fetches.acquired() == 30
     assert fetches.acquired("other") == 40

@@ -38,7 +38,7 @@ class Coordinators:
             delete_share_offsets=ShareStatesResult(partitions={TOPIC_ID: frozenset({0})}),
             share_states_deleted=self.noted,
         )
-        self.groups: Any = SimpleNamespace(coordinator=coordinator, ask=self._ask)
+        self.groups: Any = SimpleNamespace(coordinator=coordinator, run_internal=self._ask)
         self.persister: Any = SimpleNamespace(send=self._send)
 
     def _ask(self, answer: Any, request: Any, answered: Callable[[Any], None]) -> None:

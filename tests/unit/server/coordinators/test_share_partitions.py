@@ -13,7 +13,7 @@ from kafkapy.common.share_state import DeliveryState, SharePartitionKey, StateBa
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.shares.messages import ReadState, StateRequest, StateResult, WriteState
 from kafkapy.replication.shares.share_partition import Acknowledgement, RecordBatch, ShareLimits
-from kafkapy.server.coordinators.share_partitions import LedShare, SharePartitions
+from kafkapy.server.coordinators.share_partitions import LeaderSharePartition, SharePartitions
 from tests.harness.cores.consumer_shell import topic_id
 from tests.harness.cores.ports import ManualClock
 
@@ -56,20 +56,22 @@ class Parts:
         answered(StateResult(error, **state))
         return request
 
-    def loaded(self) -> LedShare:
-        led = self.shares.find(KEY, self.partition)
+    def loaded(self) -> LeaderSharePartition:
+        leader_share = self.shares.find(KEY, self.partition)
         assert self.answer(start_offset=0, state_epoch=2) == ReadState(KEY, 3)
-        return led
+        return leader_share
 
-    def acquire(self, led: LedShare, *batches: RecordBatch) -> None:
-        assert led.shares is not None
-        offset = led.shares.next_fetch_offset
-        led.shares.acquire(self.clock.monotonic_ms(), "m", offset, batches, 100, 100)
-        self.shares.arm(led)
+    def acquire(self, leader_share: LeaderSharePartition, *batches: RecordBatch) -> None:
+        assert leader_share.shares is not None
+        offset = leader_share.shares.next_fetch_offset
+        leader_share.shares.acquire(self.clock.monotonic_ms(), "m", offset, batches, 100, 100)
+        self.shares.set_timer(leader_share)
 
-    def accept(self, led: LedShare, first: int, last: int) -> None:
+    def accept(self, leader_share: LeaderSharePartition, first: int, last: int) -> None:
         acks = [Acknowledgement(first, last, [1])]
-        self.shares.acknowledge(led, "m", acks, lambda error, message: self.answers.append(error))
+        self.shares.acknowledge(
+            leader_share, "m", acks, lambda error, message: self.answers.append(error)
+        )
 
 
 @pytest.fixture
@@ -80,13 +82,13 @@ def parts() -> Iterator[Parts]:
 
 
 def test_a_share_partition_is_loaded_once(parts: Parts) -> None:
-    led = parts.shares.find(KEY, parts.partition)
-    assert parts.shares.find(KEY, parts.partition) is led
-    assert parts.shares.known(KEY) is None
+    leader_share = parts.shares.find(KEY, parts.partition)
+    assert parts.shares.find(KEY, parts.partition) is leader_share
+    assert parts.shares.get_loaded(KEY) is None
     parts.answer(state_epoch=1, start_offset=4)
-    assert parts.shares.known(KEY) is led
-    assert led.shares is not None
-    assert led.shares.start_offset == 4
+    assert parts.shares.get_loaded(KEY) is leader_share
+    assert leader_share.shares is not None
+    assert leader_share.shares.start_offset == 4
     assert parts.checked == [KEY], "a fetch may go on"
 
 
@@ -94,19 +96,21 @@ def test_where_a_new_share_partition_begins_is_stored_before_anything_is_deliver
     parts: Parts,
 ) -> None:
     """The next leader would begin at its own latest offset."""
-    led = parts.shares.find(KEY, parts.partition)
+    leader_share = parts.shares.find(KEY, parts.partition)
     assert parts.answer(state_epoch=1) == ReadState(KEY, 3)
-    assert parts.shares.known(KEY) is None
+    assert parts.shares.get_loaded(KEY) is None
     assert parts.answer() == WriteState(KEY, 1, 3, 4, 0)
-    assert led.shares is not None
-    assert (led.shares.start_offset, led.shares.state_epoch) == (4, 1), "where the config says"
+    assert leader_share.shares is not None
+    assert (leader_share.shares.start_offset, leader_share.shares.state_epoch) == (4, 1), (
+        "where the config says"
+    )
 
 
 def test_a_beginning_that_is_not_stored_is_an_error_of_loading(parts: Parts) -> None:
-    led = parts.shares.find(KEY, parts.partition)
+    leader_share = parts.shares.find(KEY, parts.partition)
     parts.answer(state_epoch=1)
     parts.answer(ErrorCode.FENCED_LEADER_EPOCH)
-    assert led.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert leader_share.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_fetches_that_are_checked_check_others_one_after_the_other(parts: Parts) -> None:
@@ -119,21 +123,21 @@ def test_fetches_that_are_checked_check_others_one_after_the_other(parts: Parts)
         deepest = max(deepest, depth)
         parts.checked.append(key)
         if len(parts.checked) < 5:
-            parts.shares.forget(parts.shares.find(KEY, parts.partition))
+            parts.shares.unload(parts.shares.find(KEY, parts.partition))
         depth -= 1
 
     parts.purgatory.check = check
-    parts.shares.forget(parts.shares.find(KEY, parts.partition))
+    parts.shares.unload(parts.shares.find(KEY, parts.partition))
     assert (len(parts.checked), deepest) == (5, 1)
 
 
 def test_configs_that_change_count_for_the_next_fetch(parts: Parts) -> None:
     """Members hear of the new duration of locks at once."""
-    led = parts.loaded()
+    leader_share = parts.loaded()
     parts.limits = ShareLimits(lock_duration_ms=1)
     parts.shares.find(KEY, parts.partition)
-    assert led.shares is not None
-    assert led.shares.limits == parts.limits
+    assert leader_share.shares is not None
+    assert leader_share.shares.limits == parts.limits
 
 
 def test_after_the_end_nothing_is_loaded(parts: Parts) -> None:
@@ -145,11 +149,11 @@ def test_after_the_end_nothing_is_loaded(parts: Parts) -> None:
 
 
 def test_changes_are_stored_one_after_the_other_and_together(parts: Parts) -> None:
-    led = parts.loaded()
-    parts.acquire(led, RecordBatch(0, 9))
-    parts.accept(led, 0, 1)
-    parts.accept(led, 4, 5)
-    parts.accept(led, 6, 7)
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 9))
+    parts.accept(leader_share, 0, 1)
+    parts.accept(leader_share, 4, 5)
+    parts.accept(leader_share, 6, 7)
     assert len(parts.requests) == 1
     first = parts.answer()
     assert isinstance(first, WriteState)
@@ -163,13 +167,13 @@ def test_changes_are_stored_one_after_the_other_and_together(parts: Parts) -> No
 
 
 def test_an_expired_lock_does_not_undo_what_came_after_it(parts: Parts) -> None:
-    led = parts.loaded()
-    parts.acquire(led, RecordBatch(0, 1))
-    parts.accept(led, 0, 0)
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 1))
+    parts.accept(leader_share, 0, 0)
     parts.clock.now_ms += LOCK_MS
     parts.timers.pop()()
-    parts.acquire(led, RecordBatch(0, 1))
-    parts.accept(led, 1, 1)
+    parts.acquire(leader_share, RecordBatch(0, 1))
+    parts.accept(leader_share, 1, 1)
     parts.answer()
     last = parts.answer()
     assert isinstance(last, WriteState)
@@ -178,73 +182,73 @@ def test_an_expired_lock_does_not_undo_what_came_after_it(parts: Parts) -> None:
 
 
 def test_a_change_that_is_not_stored_is_told(parts: Parts) -> None:
-    led = parts.loaded()
-    parts.acquire(led, RecordBatch(0, 1))
-    parts.accept(led, 0, 1)
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 1))
+    parts.accept(leader_share, 0, 1)
     parts.answer(ErrorCode.NETWORK_EXCEPTION)
     assert parts.answers == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
-    assert parts.shares.known(KEY) is led
-    parts.accept(led, 0, 1)
+    assert parts.shares.get_loaded(KEY) is leader_share
+    parts.accept(leader_share, 0, 1)
     parts.answer(ErrorCode.FENCED_STATE_EPOCH)
     assert parts.answers[-1] is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert parts.shares.known(KEY) is None, "it is loaded again"
-    led = parts.loaded()
-    parts.acquire(led, RecordBatch(0, 1))
-    parts.accept(led, 0, 1)
+    assert parts.shares.get_loaded(KEY) is None, "it is loaded again"
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 1))
+    parts.accept(leader_share, 0, 1)
     parts.answer(ErrorCode.INVALID_REQUEST)
-    assert parts.shares.known(KEY) is None, "it was deleted"
+    assert parts.shares.get_loaded(KEY) is None, "it was deleted"
 
 
 def test_errors_of_loading(parts: Parts) -> None:
     parts.shares.find(KEY, parts.partition)
     parts.answer(ErrorCode.NOT_COORDINATOR)
-    led = parts.shares.find(KEY, parts.partition)
+    leader_share = parts.shares.find(KEY, parts.partition)
     parts.answer(ErrorCode.INVALID_REQUEST)
-    assert led.error is ErrorCode.UNKNOWN_SERVER_ERROR
-    parts.shares.forget(led)
-    led = parts.shares.find(KEY, parts.partition)
+    assert leader_share.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    parts.shares.unload(leader_share)
+    leader_share = parts.shares.find(KEY, parts.partition)
     parts.answer(ErrorCode.FENCED_LEADER_EPOCH)
-    assert led.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert leader_share.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 def test_another_leadership_begins_anew(parts: Parts) -> None:
-    led = parts.loaded()
+    leader_share = parts.loaded()
     parts.partition.leader_epoch = 4
-    assert parts.shares.find(KEY, parts.partition) is not led
+    assert parts.shares.find(KEY, parts.partition) is not leader_share
     assert parts.requests.pop()[0] == ReadState(KEY, 4)
     parts.shares.on_leadership(parts.partition)
     assert parts.shares.find(KEY, parts.partition).shares is None
 
 
 def test_a_group_without_sessions_is_forgotten_when_its_records_are_released(parts: Parts) -> None:
-    led = parts.loaded()
-    parts.acquire(led, RecordBatch(0, 1))
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 1))
     parts.shares.release("m", "g")
-    parts.shares.unuse("g")
-    assert parts.shares.known(KEY) is led
+    parts.shares.mark_unused("g")
+    assert parts.shares.get_loaded(KEY) is leader_share
     released = parts.answer()
     assert isinstance(released, WriteState)
     assert released.batches == [StateBatch(0, 1, DeliveryState.AVAILABLE, 0)]
-    assert parts.shares.known(KEY) is None
+    assert parts.shares.get_loaded(KEY) is None
 
 
 def test_a_group_without_sessions_is_not_forgotten_while_a_change_is_stored(parts: Parts) -> None:
     """It would be read again before that change is there."""
-    led = parts.loaded()
-    parts.acquire(led, RecordBatch(0, 1))
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 1))
     parts.clock.now_ms += LOCK_MS
     parts.timers.pop()()
-    parts.shares.unuse("g")
-    assert parts.shares.known(KEY) is led
+    parts.shares.mark_unused("g")
+    assert parts.shares.get_loaded(KEY) is leader_share
     parts.answer()
-    assert parts.shares.known(KEY) is None
+    assert parts.shares.get_loaded(KEY) is None
 
 
 def test_a_group_that_has_a_session_again_is_kept(parts: Parts) -> None:
-    led = parts.loaded()
-    parts.acquire(led, RecordBatch(0, 1))
-    parts.shares.unuse("g")
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 1))
+    parts.shares.mark_unused("g")
     parts.shares.find(KEY, parts.partition)
-    parts.accept(led, 0, 1)
+    parts.accept(leader_share, 0, 1)
     parts.answer()
-    assert parts.shares.known(KEY) is led
+    assert parts.shares.get_loaded(KEY) is leader_share

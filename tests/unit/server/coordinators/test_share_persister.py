@@ -30,8 +30,8 @@ class Parts:
         self.later: list[Callable[[], None]] = []
         self.results: list[StateResult] = []
         coordinator = SimpleNamespace(handle=None, partition_for=lambda key: 0)
-        service = SimpleNamespace(coordinator=coordinator, ask=self._ask)
-        nodes = SimpleNamespace(of=self._of, close=lambda: None)
+        service = SimpleNamespace(coordinator=coordinator, run_internal=self._ask)
+        nodes = SimpleNamespace(client_for=self._of, close=lambda: None)
         self.persister = SharePersister(
             1,
             SimpleNamespace(image=SimpleNamespace(topics=self.topics)),  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ def test_it_gives_up_in_the_end() -> None:
 def test_the_topic_is_created_first() -> None:
     parts = Parts(leader=None)
     created: list[Callable[[], None]] = []
-    parts.persister.create = created.append
+    parts.persister.create_topic = created.append
     parts.later.pop()()
     parts.lead(1)
     created.pop()()

@@ -43,14 +43,14 @@ class Broker:
     def ask(self, request: StateRequest) -> list[StateResult]:
         """The answer, now or later."""
         answers: list[StateResult] = []
-        self.shares.ask(self.shares.coordinator.handle, request, answers.append)
+        self.shares.run_internal(self.shares.coordinator.handle, request, answers.append)
         return answers
 
     def replicate(self) -> None:
         self.follower_has(self.partition.log.log_end_offset)
 
     def follower_has(self, end_offset: int) -> None:
-        self.parts.tell_follower_has(self.partition, end_offset)
+        self.parts.fetch_as_follower(self.partition, end_offset)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from kafkapy.protocol.messages import read_share_group_state as read
 from kafkapy.protocol.messages.write_share_group_state import StateBatch as WireBatch
 from kafkapy.protocol.messages.write_share_group_state import WriteShareGroupStateRequest
 from kafkapy.server.coordinators.share_state_codec import (
-    from_answer,
+    from_response,
     read_batches,
     state_batches,
     to_message,
@@ -70,6 +70,6 @@ def test_an_answer() -> None:
     )
     result = read.ReadStateResult(topic_id=KEY.topic_id, partitions=[row])
     answer = read.ReadShareGroupStateResponse(results=[result])
-    assert from_answer(answer) == StateResult(state_epoch=1, start_offset=3, batches=BATCHES)
+    assert from_response(answer) == StateResult(state_epoch=1, start_offset=3, batches=BATCHES)
     row.error_code = ErrorCode.FENCED_LEADER_EPOCH
-    assert from_answer(answer).error is ErrorCode.FENCED_LEADER_EPOCH
+    assert from_response(answer).error is ErrorCode.FENCED_LEADER_EPOCH

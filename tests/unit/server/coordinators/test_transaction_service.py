@@ -108,10 +108,10 @@ def test_a_decision_is_acted_on_only_when_the_loaded_log_is_replicated(
     loaded = again.lead_transactions(isr=(1, 2), leader_epoch=3, partition_epoch=3)
     end = loaded.log.log_end_offset
     log = again.replicas.get("t", 0).log
-    again.tell_follower_has(loaded, end - 1)
+    again.fetch_as_follower(loaded, end - 1)
     for _ in range(5):
         again.timers.fire()
     assert (state(again), log.log_end_offset) == ("PrepareCommit", 0)
-    again.tell_follower_has(loaded, end)
+    again.fetch_as_follower(loaded, end)
     again.timers.fire()
     assert log.log_end_offset == 1, "the marker"

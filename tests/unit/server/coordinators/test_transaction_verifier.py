@@ -31,15 +31,21 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopicResult,
 )
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.server.coordinators.transaction_verifier import TransactionVerifier, Writing
+from kafkapy.server.coordinators.transaction_verifier import PendingWrite, TransactionVerifier
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.storage.log_append import AppendOrigin
 from tests.harness.cores.server_parts import Parts
-from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, Seen, in_loop
+from tests.harness.scripted.scripted_node import (
+    DISCONNECT,
+    LIMIT_MS,
+    RecordedItems,
+    ScriptedNode,
+    in_loop,
+)
 from tests.harness.storage.partitions import TOPIC_ID, partition_state
 
 T0 = TopicPartition("t", 0)
-WRITING = Writing(T0, Producer(4000, 0))
+WRITING = PendingWrite(T0, Producer(4000, 0))
 
 
 @pytest.fixture
@@ -51,7 +57,7 @@ def parts(tmp_path: Path) -> Parts:
     return made
 
 
-def verify(parts: Parts, writing: Writing = WRITING) -> dict[TopicPartition, ErrorCode]:
+def verify(parts: Parts, writing: PendingWrite = WRITING) -> dict[TopicPartition, ErrorCode]:
     found: list[dict[TopicPartition, ErrorCode]] = []
     parts.verifier.verify("x", [writing], found.append)
     return found[0]
@@ -66,17 +72,17 @@ def begin(parts: Parts, *partitions: TopicPartition) -> None:
 
 
 def test_only_what_is_led_here_and_not_vouched_for_is_asked_about(parts: Parts) -> None:
-    elsewhere = Writing(TopicPartition("u", 0), WRITING.producer)
-    assert parts.verifier.unverified([WRITING, elsewhere]) == [WRITING]
+    elsewhere = PendingWrite(TopicPartition("u", 0), WRITING.producer)
+    assert parts.verifier.writes_to_verify([WRITING, elsewhere]) == [WRITING]
     begin(parts, T0)
     assert verify(parts) == {}
-    assert parts.verifier.unverified([WRITING]) == []
+    assert parts.verifier.writes_to_verify([WRITING]) == []
 
 
 def test_a_partition_outside_the_transaction_may_not_be_written_to(parts: Parts) -> None:
     begin(parts)
     assert verify(parts) == {T0: ErrorCode.TRANSACTION_ABORTABLE}
-    assert parts.verifier.unverified([WRITING]) == [WRITING]
+    assert parts.verifier.writes_to_verify([WRITING]) == [WRITING]
 
 
 def test_a_fenced_producer_hears_that_its_epoch_is_old(parts: Parts) -> None:
@@ -89,7 +95,7 @@ def test_a_fenced_producer_hears_that_its_epoch_is_old(parts: Parts) -> None:
 def test_a_batch_of_a_wrong_producer_leaves_nothing_behind(parts: Parts, wrong: Producer) -> None:
     """Neither memory for ids that a client makes up, nor a refusal of the right producer."""
     begin(parts, T0)
-    assert verify(parts, Writing(T0, wrong))
+    assert verify(parts, PendingWrite(T0, wrong))
     verification = parts.replicas.partitions["t"][0].log.producers.verification
     assert verification.is_empty
     assert verify(parts) == {}
@@ -119,7 +125,7 @@ def test_coordinators_do_not_move_ids_when_their_topic_grows(parts: Parts) -> No
 
 
 def verified_by_another(
-    tmp_path: Path, answer: Any, writing: Writing = WRITING
+    tmp_path: Path, answer: Any, writing: PendingWrite = WRITING
 ) -> dict[TopicPartition, ErrorCode]:
     """The errors that a producer gets when broker 2 coordinates and sends this answer."""
     parts = Parts(tmp_path)
@@ -139,7 +145,7 @@ def verified_by_another(
                 1, parts.metadata, parts.replicas, parts.transactions, nodes, parts.clock,
                 parts.timers.call_later,
             )  # fmt: skip
-            seen = Seen()
+            seen = RecordedItems()
             verifier.verify("x", [writing], seen.add)
             heard.extend(await seen.at_least(1))
             verifier.close()
@@ -178,9 +184,9 @@ ADDING = WRITING._replace(sequence=5, adds=True)
 
 def test_with_version_2_the_partition_is_added(parts: Parts) -> None:
     begin(parts)
-    assert parts.verifier.unverified([ADDING]) == [ADDING]
+    assert parts.verifier.writes_to_verify([ADDING]) == [ADDING]
     assert verify(parts, ADDING) == {}
-    assert parts.verifier.unverified([ADDING]) == []
+    assert parts.verifier.writes_to_verify([ADDING]) == []
     assert verify(parts) == {}, "it is part of the transaction"
 
 
@@ -228,7 +234,9 @@ def test_a_partition_is_added_once_the_previous_transaction_is_completed(parts: 
     parts.timers.fire()
     parts.timers.fire()
     assert heard == [{}]
-    assert parts.verifier.unverified([following]) == [], "the marker was that of the previous one"
+    assert parts.verifier.writes_to_verify([following]) == [], (
+        "the marker was that of the previous one"
+    )
 
 
 def test_a_partition_is_not_tried_to_be_added_for_long(parts: Parts) -> None:

@@ -18,7 +18,7 @@ def test_the_controller_times_the_events_of_the_table() -> None:
 
 def test_a_broker_exports_every_metric_with_the_type_and_labels_of_its_row(tmp_path: Path) -> None:
     parts = Parts(tmp_path)
-    parts.metrics.zookeeper.changed("CONNECTED")
+    parts.metrics.zookeeper.set_state("CONNECTED")
     for event in CONTROLLER_EVENTS:
         parts.controller.event_times.observe(event, 0.1)
     families = {family.name: family for family in parts.metrics_server().collector.collect()}

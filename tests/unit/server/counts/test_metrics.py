@@ -13,12 +13,12 @@ def counted(counters: TopicCounters) -> dict[str, int]:
 
 def test_appends_and_reads_are_counted_by_topic() -> None:
     metrics = Metrics()
-    metrics.appended("t", 3, 100)
-    metrics.appended("t", 1, 50)
-    metrics.fetched("t", 70)
-    metrics.fetched("u", 7)
-    metrics.produce_failed("t")
-    metrics.fetch_failed("u")
+    metrics.count_append("t", 3, 100)
+    metrics.count_append("t", 1, 50)
+    metrics.count_fetch("t", 70)
+    metrics.count_fetch("u", 7)
+    metrics.count_failed_produce("t")
+    metrics.count_failed_fetch("u")
     assert counted(metrics.topics["t"]) == {
         "messages_in": 4,
         "bytes_in": 150,
@@ -33,8 +33,8 @@ def test_appends_and_reads_are_counted_by_topic() -> None:
 def test_made_up_topic_names_cost_no_memory() -> None:
     metrics = Metrics()
     for i in range(100):
-        metrics.fetch_failed(f"made-up-{i}")
-        metrics.produce_failed(f"made-up-{i}")
+        metrics.count_failed_fetch(f"made-up-{i}")
+        metrics.count_failed_produce(f"made-up-{i}")
     assert list(metrics.topics) == [""]
     assert counted(metrics.topics[""]) == {"failed_fetches": 100, "failed_produces": 100}
 

@@ -15,12 +15,12 @@ def test_a_session_that_is_lost_and_made_again() -> None:
     assert metrics.state is None
     story = "CONNECTING CONNECTED CONNECTING CONNECTING CONNECTED CONNECTING EXPIRED AUTH_FAILED"
     for state in story.split():
-        metrics.changed(state)
+        metrics.set_state(state)
     assert metrics.counts == {
         "zookeeperdisconnects": 2,
         "zookeepersyncconnects": 2,
         "zookeeperexpires": 1,
         "zookeeperauthfailures": 1,
     }
-    metrics.changed("CLOSED")
+    metrics.set_state("CLOSED")
     assert metrics.state == "CLOSED"

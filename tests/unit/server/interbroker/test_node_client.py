@@ -23,8 +23,8 @@ from tests.harness.scripted.scripted_node import (
     DISCONNECT,
     LIMIT_MS,
     SILENCE,
+    RecordedItems,
     ScriptedNode,
-    Seen,
     in_loop,
 )
 
@@ -54,7 +54,7 @@ def test_requests_made_at_once_go_out_in_order_over_one_connection() -> None:
             versions = [0, 1, 2, 3] * 5
             asked = (client.request(ask(n), v) for n, v in enumerate(versions))
             assert [echoed(r) for r in await asyncio.gather(*asked)] == list(range(20))
-            assert [r.broker_id for r in node.asked()] == list(range(20))
+            assert [r.broker_id for r in node.received_requests()] == list(range(20))
             names = {header.client_id for header, _ in node.requests.items if header.api_version}
             assert (names, node.connections, client.is_connected) == ({"seven"}, 1, True)
             client.close()
@@ -71,8 +71,8 @@ def test_the_receive_buffer_of_a_follower() -> None:
                 "127.0.0.1", node.port, "c", request_timeout_ms=LIMIT_MS, receive_buffer_bytes=9000
             )
             await client.request(ask(1), 3)
-            assert client._link is not None
-            connected = client._link._transport.get_extra_info("socket")
+            assert client._connection is not None
+            connected = client._connection._transport.get_extra_info("socket")
             size_bytes = connected.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
             assert size_bytes == 18_000  # Linux doubles it for its own use
             client.close()
@@ -207,7 +207,7 @@ def test_each_request_has_its_own_limit() -> None:
             client.close()
         async with ScriptedNode(lambda r, v: SILENCE) as node:
             client = client_of(node)
-            patient = Seen()
+            patient = RecordedItems()
             client.call(ask(1), 2, patient.add)  # sent before the other, however long that takes
             with pytest.raises(NodeUnavailable, match=r"no answer within 0\.001 s"):
                 await client.request(ask(2), 2, timeout_ms=1)

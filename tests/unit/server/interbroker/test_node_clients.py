@@ -21,10 +21,10 @@ def test_a_broker_has_one_client_until_it_moves() -> None:
     metadata = MetadataCache()
     tell(metadata, 1001, 1)
     nodes = NodeClients(metadata, "I", "1", request_timeout_ms=1000)
-    first = nodes.of(2)
-    assert nodes.of(2) is first
+    first = nodes.client_for(2)
+    assert nodes.client_for(2) is first
     tell(metadata, 1002, 2)
-    second = nodes.of(2)
+    second = nodes.client_for(2)
     assert (second.host, second.port) == ("127.0.0.1", 1002)
     assert first is not second
     nodes.close()
@@ -35,10 +35,10 @@ def test_all_but_one_are_dropped_and_it_too_if_it_moved() -> None:
     brokers = [BrokerInfo(n, (Endpoint("I", "127.0.0.1", 1000 + n),)) for n in (2, 3)]
     metadata.apply(UpdateMetadataCommand(1, 1, 1, [], brokers))
     nodes = NodeClients(metadata, "I", "1", request_timeout_ms=1000)
-    two, three = nodes.of(2), nodes.of(3)
+    two, three = nodes.client_for(2), nodes.client_for(3)
     nodes.keep_only(2)
-    assert nodes.of(2) is two
-    assert nodes.of(3) is not three
+    assert nodes.client_for(2) is two
+    assert nodes.client_for(3) is not three
     tell(metadata, 1005, 2)
     nodes.keep_only(2)
     with pytest.raises(NodeUnavailable, match="closed"):
@@ -60,10 +60,10 @@ def test_whoever_is_refused_at_the_end_may_ask_another_one() -> None:
             def answered(answer: object) -> None:
                 answers.append(answer)
                 with pytest.raises(NodeUnavailable, match="closed"):
-                    nodes.of(4)
+                    nodes.client_for(4)
 
             for broker_id in (2, 3):
-                nodes.of(broker_id).call(ControlledShutdownRequest(), 3, answered)
+                nodes.client_for(broker_id).call(ControlledShutdownRequest(), 3, answered)
             nodes.close()
             assert [type(answer) for answer in answers] == [NodeUnavailable, NodeUnavailable]
 
@@ -79,11 +79,13 @@ def test_one_client_takes_the_place_of_one_that_moved() -> None:
             tell(metadata, node.port, 1)
             nodes = NodeClients(metadata, "I", "1", request_timeout_ms=LIMIT_MS)
             found: list[object] = []
-            old = nodes.of(2)
-            old.call(ControlledShutdownRequest(), 3, lambda answer: found.append(nodes.of(2)))
+            old = nodes.client_for(2)
+            old.call(
+                ControlledShutdownRequest(), 3, lambda answer: found.append(nodes.client_for(2))
+            )
             tell(metadata, 1002, 2)
-            assert nodes.of(2) is nodes.of(2)
-            assert found == [nodes.of(2)]
+            assert nodes.client_for(2) is nodes.client_for(2)
+            assert found == [nodes.client_for(2)]
             nodes.close()
 
     in_loop(scenario)
@@ -93,6 +95,6 @@ def test_who_is_not_known_is_not_asked() -> None:
     metadata = MetadataCache()
     tell(metadata, 1001, 1)
     with pytest.raises(NodeUnavailable, match="broker 3 is not known"):
-        NodeClients(metadata, "I", "1", request_timeout_ms=1000).of(3)
+        NodeClients(metadata, "I", "1", request_timeout_ms=1000).client_for(3)
     with pytest.raises(NodeUnavailable, match="broker 2 is not known"):
-        NodeClients(metadata, "OTHER", "1", request_timeout_ms=1000).of(2)
+        NodeClients(metadata, "OTHER", "1", request_timeout_ms=1000).client_for(2)

@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.controlled_shutdown import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_clients import NodeClients
-from kafkapy.server.interbroker.node_to_controller import NodeToController, ask_own_controller
+from kafkapy.server.interbroker.node_to_controller import NodeToController, request_own_controller
 from tests.harness.scripted.scripted_node import LIMIT_MS, SILENCE, ScriptedNode, in_loop
 
 ASK = ControlledShutdownRequest(broker_id=1)
@@ -45,7 +45,7 @@ def test_who_is_not_known_is_not_asked() -> None:
     metadata.apply(UpdateMetadataCommand(2, 1, 1, [], [BrokerInfo(2, ())]))
     with pytest.raises(NodeUnavailable):
         to_controller.client()
-    to_controller.follow()
+    to_controller.close_others()
     to_controller.close()
 
 
@@ -64,7 +64,7 @@ def test_the_connection_stays_until_another_is_controller() -> None:
             assert (two.connections, three.connections) == (1, 0)
             tell(metadata, 3, two, three)
             await to_controller.client().request(ASK, 3)
-            assert (len(two.asked()), len(three.asked())) == (2, 1)
+            assert (len(two.received_requests()), len(three.received_requests())) == (2, 1)
             to_controller.close()
 
     in_loop(scenario)
@@ -78,10 +78,10 @@ def test_nobody_waits_for_a_controller_of_the_past() -> None:
             tell(metadata, 2, two, three)
             waits = asyncio.ensure_future(to_controller.client().request(ASK, 3))
             await two.requests.at_least(1)
-            to_controller.follow()
+            to_controller.close_others()
             assert to_controller.client().is_connected
             tell(metadata, 3, two, three)
-            to_controller.follow()
+            to_controller.close_others()
             with pytest.raises(NodeUnavailable):
                 await waits
             to_controller.close()
@@ -93,7 +93,7 @@ def test_the_own_controller_replies_once_whatever_it_calls_twice() -> None:
     events: list[Event] = []
 
     async def scenario() -> None:
-        asked: Coroutine[Any, Any, ControlledShutdownResult] = ask_own_controller(
+        asked: Coroutine[Any, Any, ControlledShutdownResult] = request_own_controller(
             events.append, lambda reply: ControlledShutdown(1, 2, reply)
         )
         waits = asyncio.ensure_future(asked)

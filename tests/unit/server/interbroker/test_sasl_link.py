@@ -25,7 +25,7 @@ from kafkapy.security.sasl.client import Conversation, conversation
 from kafkapy.security.sasl.jaas import Credentials
 from kafkapy.server.interbroker import sasl_link
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
-from kafkapy.server.interbroker.sasl_link import SaslLink
+from kafkapy.server.interbroker.sasl_link import SaslNodeConnection
 from kafkapy.server.security.node_security import NodeSecurity
 from tests.harness.scripted.scripted_node import DISCONNECT, LIMIT_MS, ScriptedNode, in_loop
 
@@ -62,7 +62,10 @@ def broker(lifetime_ms: int = 0, **refusals: Any) -> Callable[[Any, int], Any]:
 
 
 def kinds(node: ScriptedNode) -> list[Any]:
-    return [getattr(request, "broker_id", type(request).__name__) for request in node.asked()]
+    return [
+        getattr(request, "broker_id", type(request).__name__)
+        for request in node.received_requests()
+    ]
 
 
 LOGIN = ["SaslHandshakeRequest", "SaslAuthenticateRequest"]
@@ -75,7 +78,7 @@ def test_the_login_comes_first() -> None:
             answers = await asyncio.gather(*(client.request(ask(n), 3) for n in range(5)))
             assert [echoed(answer) for answer in answers] == list(range(5))
             assert kinds(node) == [*LOGIN, *range(5)]
-            assert node.asked()[1].auth_bytes == b"\0b\0s"
+            assert node.received_requests()[1].auth_bytes == b"\0b\0s"
             assert client.is_connected
             client.close()
 
@@ -131,9 +134,9 @@ def test_when_a_session_is_to_be_renewed() -> None:
             client, loop = client_of(node), asyncio.get_running_loop()
             earliest_s = loop.time() + 17
             await client.request(ask(0), 3)
-            assert isinstance(client._link, SaslLink)
-            assert client._link._renew_at_s is not None
-            assert earliest_s <= client._link._renew_at_s <= loop.time() + 17
+            assert isinstance(client._connection, SaslNodeConnection)
+            assert client._connection._renew_at_s is not None
+            assert earliest_s <= client._connection._renew_at_s <= loop.time() + 17
             client.close()
 
     in_loop(scenario)
@@ -209,7 +212,7 @@ def test_a_first_message_that_blocks_is_made_in_a_thread() -> None:
             tickets.may_go.set()
             assert echoed(await waiting) == 0
             assert kinds(node) == [*LOGIN, 0]
-            assert node.asked()[1].auth_bytes == b"ticket"
+            assert node.received_requests()[1].auth_bytes == b"ticket"
             assert tickets.hosts == ["127.0.0.1"]
             client.close()
 

@@ -198,7 +198,7 @@ def test_records_that_are_not_held_are_sent_while_their_log_has_them_and_never_o
         files[2].close_handle()
         paths[2].write_bytes(bytes(len(content)))
     else:
-        files[2].give_back()  # for another file's sake
+        files[2].close_descriptor()  # for another file's sake
     first.complete([b"<1>"])
     assert client.transport.aborted is is_deleted
     assert client.transport.sent == b"<1><2>" + content * (1 if is_deleted else 2)

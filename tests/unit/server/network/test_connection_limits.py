@@ -25,41 +25,41 @@ TWO = {
 def test_the_listener_of_brokers_is_protected_if_there_are_others() -> None:
     limits = ConnectionLimits(KafkaConfig({**TWO, "max.connections": "1"}))
     limits.count("A", "a")
-    assert (limits.has_room("A"), limits.has_room("B")) == (False, True)
+    assert (limits.has_capacity("A"), limits.has_capacity("B")) == (False, True)
     limits.count("B", "b")
     assert limits.excess == 1
     alone = ConnectionLimits(KafkaConfig({"max.connections": "1"}))
     alone.count("PLAINTEXT", "a")
-    assert not alone.has_room("PLAINTEXT")
+    assert not alone.has_capacity("PLAINTEXT")
 
 
 def test_a_listener_has_its_own_limit_the_one_of_brokers_too() -> None:
     given = {f"listener.name.{name}.max.connections": "1" for name in "ab"}
     limits = ConnectionLimits(KafkaConfig({**TWO, **given}))
     for name in "AB":
-        assert limits.has_room(name)
+        assert limits.has_capacity(name)
         limits.count(name, "a")
-        assert not limits.has_room(name)
+        assert not limits.has_capacity(name)
 
 
 def test_limits_change_while_the_broker_runs() -> None:
     limits = ConnectionLimits(KafkaConfig(TWO))
     limits.count("A", "a")
     limits.update({"max.connections": "1", "max.connections.per.ip.overrides": "a:1"})
-    assert not limits.has_room("A")
+    assert not limits.has_capacity("A")
     assert limits.enter("A", "a") is not None
     with pytest.raises(ConfigError):
         limits.update({"max.connections.per.ip.overrides": "nonsense"})
-    assert not limits.has_room("A")
+    assert not limits.has_capacity("A")
     limits.update({})
-    assert limits.has_room("A")
+    assert limits.has_capacity("A")
     assert limits.enter("A", "a") is None
 
 
 def test_who_waits_for_room_goes_on_when_a_limit_rises() -> None:
     async def scenario() -> None:
         limits = ConnectionLimits(KafkaConfig({"max.connections": "0"}))
-        waiting = asyncio.create_task(limits.room("PLAINTEXT"))
+        waiting = asyncio.create_task(limits.wait_for_capacity("PLAINTEXT"))
         await asyncio.wait([waiting], timeout=0.01)
         assert not waiting.done()
         limits.update({"max.connections": "1"})
@@ -74,10 +74,10 @@ def test_connections_leave_descriptors_for_logs_and_brokers() -> None:
     limits = ConnectionLimits(KafkaConfig(TWO), 1024)
     for _ in range(sockets_at_most(1024)):
         limits.count("A", "a")
-    assert (limits.has_room("A"), limits.has_room("B")) == (False, True)
+    assert (limits.has_capacity("A"), limits.has_capacity("B")) == (False, True)
     for _ in range(BROKERS_RESERVE):
         limits.count("B", "b")
-    assert not limits.has_room("B")
+    assert not limits.has_capacity("B")
 
 
 def test_an_override_may_name_a_host(

@@ -20,13 +20,13 @@ class FakeConnection:
         self.is_idle = is_idle
         self.closed = False
 
-    def quiet_ms(self, now_ms: int) -> int:
+    def idle_ms(self, now_ms: int) -> int:
         return now_ms - self.last_active_ms if self.is_idle else 0
 
     def close(self) -> None:
         self.closed = True
 
-    close_quiet = abort = close
+    close_idle_peer = abort = close
 
 
 def table(**properties: str) -> Any:
@@ -47,8 +47,8 @@ def test_a_refusal_says_who_and_which_limit() -> None:
     one = opened(by_address, FakeConnection("a"))
     assert by_address.admit("L", "a") == "a already has max.connections.per.ip=1 connections"
     assert by_address.admit("L", "b") is None
-    by_address.forget(one)
-    by_address.forget(one)
+    by_address.remove(one)
+    by_address.remove(one)
     assert by_address.admit("L", "a") is None
     assert (by_address.accepted, by_address.rejected) == (3, 1)
 
@@ -86,8 +86,8 @@ def test_connections_are_counted_by_listener() -> None:
     for connection in (one, two, other):
         opened(open_ones, connection)
     assert open_ones.count_by_listener() == {"X": 2, "Y": 1}
-    open_ones.forget(one)
-    open_ones.forget(other)
+    open_ones.remove(one)
+    open_ones.remove(other)
     assert open_ones.count_by_listener() == {"X": 1}
 
 
@@ -96,7 +96,7 @@ def test_addresses_that_left_are_forgotten() -> None:
     for i in range(100):
         connection = FakeConnection(str(i))
         opened(many, connection)
-        many.forget(connection)
+        many.remove(connection)
     assert not many.limits._per_host
 
 

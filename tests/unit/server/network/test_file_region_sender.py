@@ -50,7 +50,7 @@ class Owner(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         assert self.sender is not None
-        self.sender.go_on()
+        self.sender.send_more()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost.set_result(exc)

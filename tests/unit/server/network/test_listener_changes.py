@@ -22,13 +22,13 @@ def test_of_two_listeners_neither_changes_when_one_cannot(tmp_path: Path) -> Non
     both = [ListenerTls(Listener(name, "h", 0, "SSL"), static) for name in ("X", "Y")]
     changes = ListenerChanges(["X", "Y"], dict(zip("XY", both, strict=True)))
     x, y = ({**static, f"listener.name.{n}.ssl.keystore.location": str(new)} for n in ("x", "y"))
-    contexts = [tls.accepting() for tls in both]
+    contexts = [tls.accept_context() for tls in both]
     with pytest.raises(ConfigError, match="listener Y"):
         changes.prepare(static, {**x, "listener.name.y.ssl.keystore.location": "/none.pem"})
     replace = changes.prepare(static, x | y)
-    assert [tls.accepting() for tls in both] == contexts
+    assert [tls.accept_context() for tls in both] == contexts
     replace()
-    assert all(tls.accepting() is not was for tls, was in zip(both, contexts, strict=True))
+    assert all(tls.accept_context() is not was for tls, was in zip(both, contexts, strict=True))
 
 
 def test_at_the_start_there_is_nothing_to_compare_with(
@@ -43,15 +43,15 @@ def test_at_the_start_there_is_nothing_to_compare_with(
     tls = ListenerTls(Listener("X", "h", 0, "SSL"), static, "required", connects=True)
     changes, key = ListenerChanges(["X"], {"X": tls}), "listener.name.x.ssl.{}.location"
     configs = {**static, key.format("keystore"): str(new), key.format("truststore"): str(new)}
-    first = tls.accepting()
-    changes.begin({**static, key.format("keystore"): "/none.pem"})
-    assert tls.accepting() is first
+    first = tls.accept_context()
+    changes.load_stored({**static, key.format("keystore"): "/none.pem"})
+    assert tls.accept_context() is first
     assert "/none.pem cannot be used: No such file" in caplog.text
-    changes.begin(configs)
-    second = tls.accepting()
+    changes.load_stored(configs)
+    second = tls.accept_context()
     assert second is not first
     changes.prepare(configs, configs)()
-    assert tls.accepting() is second
+    assert tls.accept_context() is second
 
 
 def test_what_a_listener_keeps_until_a_restart(caplog: pytest.LogCaptureFixture) -> None:

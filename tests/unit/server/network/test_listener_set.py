@@ -32,7 +32,7 @@ class Door:
         self.names: list[str] = []
         self.ready_before: list[int] = []
 
-    async def have_ready(self) -> None:
+    async def prepare(self) -> None:
         self.ready_before.append(len(self.changes))
 
     def change(self, config: KafkaConfig, added: Mapping[str, Any]) -> None:
@@ -48,31 +48,31 @@ class Door:
 
 def listeners(door: Door) -> ListenerSet:
     made = ListenerSet(
-        KafkaConfig(GIVEN), cast(Acceptor, door), lambda config, listener: SECURED, door.have_ready
+        KafkaConfig(GIVEN), cast(Acceptor, door), lambda config, listener: SECURED, door.prepare
     )
     made.on_change = door.hear
     return made
 
 
 def test_what_says_the_same_plans_nothing() -> None:
-    assert listeners(Door()).planned({**GIVEN, "message.max.bytes": "9"}) is None
+    assert listeners(Door()).plan({**GIVEN, "message.max.bytes": "9"}) is None
 
 
 def test_who_goes_stays_and_comes() -> None:
     door = Door()
     made = listeners(door)
-    plan = made.planned({**GIVEN, "listeners": f"{A},{C}"})
+    plan = made.plan({**GIVEN, "listeners": f"{A},{C}"})
     assert plan is not None
-    assert (plan.names, plan.kept, plan.secured) == (("A", "C"), {"A"}, {"C": SECURED})
+    assert (plan.names, plan.kept, plan.security) == (("A", "C"), {"A"}, {"C": SECURED})
     assert door.changes == []
     asyncio.run(plan.change())
     assert door.changes == [(["A", "C"], {"C": SECURED})]
     assert door.told == [door.endpoints()]
     assert door.ready_before == [0]  # keys, before anybody can log in
-    assert made.planned({**GIVEN, "listeners": f"{A},{C}"}) is None
-    back = made.planned(GIVEN)
+    assert made.plan({**GIVEN, "listeners": f"{A},{C}"}) is None
+    back = made.plan(GIVEN)
     assert back is not None
-    assert (back.names, back.kept, back.secured) == (("A", "B"), {"A"}, {})
+    assert (back.names, back.kept, back.security) == (("A", "B"), {"A"}, {})
 
 
 @pytest.mark.parametrize(
@@ -92,18 +92,18 @@ def test_what_cannot_be_is_told_and_changes_nothing(change: dict[str, str], why:
     door = Door()
     made = listeners(door)
     with pytest.raises(ConfigError, match=why):
-        made.planned({**GIVEN, **change})
+        made.plan({**GIVEN, **change})
     assert door.changes == []
-    assert made.planned(GIVEN) is None
+    assert made.plan(GIVEN) is None
 
 
 def test_a_new_listener_that_cannot_be_secured_is_refused() -> None:
     def secure(config: KafkaConfig, listener: object) -> Any:
         raise ConfigError("no certificate")
 
-    made = ListenerSet(KafkaConfig(GIVEN), cast(Acceptor, Door()), secure, Door().have_ready)
+    made = ListenerSet(KafkaConfig(GIVEN), cast(Acceptor, Door()), secure, Door().prepare)
     with pytest.raises(ConfigError, match="no certificate"):
-        made.planned({**GIVEN, "listeners": f"{A},{C}"})
+        made.plan({**GIVEN, "listeners": f"{A},{C}"})
 
 
 def test_a_plan_counts_on_the_changes_that_wait() -> None:
@@ -112,7 +112,7 @@ def test_a_plan_counts_on_the_changes_that_wait() -> None:
     wanted = (f"{A},{C}", A, f"{A},{B},{C}")
 
     class Waiting(Door):
-        async def have_ready(self) -> None:
+        async def prepare(self) -> None:
             await keys_came.wait()
 
     async def run() -> Door:
@@ -120,7 +120,7 @@ def test_a_plan_counts_on_the_changes_that_wait() -> None:
         made = listeners(door)
         changes = []
         for text in wanted:
-            plan = made.planned({**GIVEN, "listeners": text})
+            plan = made.plan({**GIVEN, "listeners": text})
             assert plan is not None
             changes.append(asyncio.ensure_future(plan.change()))
             await asyncio.sleep(0)

@@ -272,7 +272,7 @@ def test_a_token_is_known_by_its_connection() -> None:
     client.logs_in()
     assert not client.connection.is_token
     scram = ScramMechanism.SCRAM_SHA_256
-    credential = ScramCredential.of(scram, b"salt", scram.salted("h", b"salt", 4096), 4096)
+    credential = ScramCredential.of(scram, b"salt", scram.salted_password("h", b"salt", 4096), 4096)
     tokens = {"id": TokenCredential("alice", credential, 50)}
     begin = partial(ScramServer, scram, {}.get, "s", tokens.get)
     client = Client(mechanism=SaslMechanism(begin))

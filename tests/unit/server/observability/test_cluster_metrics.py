@@ -64,8 +64,8 @@ def test_replication(parts: Parts) -> None:
     parts.lead(index=1, isr=(1,), replicas=(1, 2))
     moving = parts.lead(index=2, isr=(1, 2), replicas=(1, 2, 3))
     moving.adding_replicas = (3,)
-    parts.tell(partition_state(2, (2, 1), partition=3))
-    parts.replicas.isr_counts.committed(3, 2)
+    parts.apply_leader_and_isr(partition_state(2, (2, 1), partition=3))
+    parts.replicas.isr_counts.record_change(3, 2)
     parts.replicas.isr_counts.failed_updates += 1
     parts.max_lag = 17
     samples = scrape(parts.cluster_metrics())
@@ -81,7 +81,7 @@ def test_replication(parts: Parts) -> None:
 def test_the_zookeeper_session(parts: Parts) -> None:
     assert not [name for name in scrape(parts.cluster_metrics()) if "zookeeper" in name]
     metrics = parts.metrics.zookeeper
-    metrics.changed("CONNECTED")
+    metrics.set_state("CONNECTED")
     metrics.latency.add(0.002)
     samples = scrape(parts.cluster_metrics())
     prefix = "server_sessionexpirelistener_"

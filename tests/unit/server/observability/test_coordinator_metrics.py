@@ -46,7 +46,7 @@ def test_groups(parts: Parts) -> None:
 
 def test_consumer_groups(parts: Parts) -> None:
     parts.coordinate()
-    parts.waiter.know()
+    parts.waiter.mark_complete()
     join = ConsumerHeartbeat("g", "m", 0, None, None, 1, ["t"], owned={})
     coordinator = parts.groups.coordinator
     parts.groups.call(coordinator.consumer_heartbeat, join, lambda result: result)
@@ -63,13 +63,15 @@ def begin_and_commit(parts: Parts, partition: TopicPartition) -> None:
     coordinator = parts.transactions.coordinator
     results: list[InitProducerIdResult] = []
     service = parts.transactions
-    service.ask(coordinator.init_producer_id, InitProducerId("x", 60_000), results.append)
+    service.run_internal(coordinator.init_producer_id, InitProducerId("x", 60_000), results.append)
     producer = Producer(results[0].producer_id, results[0].producer_epoch)
     ignored: list[object] = []
-    service.ask(
+    service.run_internal(
         coordinator.add_partitions, AddPartitions("x", producer, [partition]), ignored.append
     )
-    service.ask(coordinator.end_transaction, EndTransaction("x", producer, True), ignored.append)
+    service.run_internal(
+        coordinator.end_transaction, EndTransaction("x", producer, True), ignored.append
+    )
 
 
 def test_transactions(parts: Parts) -> None:

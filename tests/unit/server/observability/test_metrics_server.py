@@ -60,11 +60,11 @@ def gauge(samples: Samples, name: str, **labels: str) -> float:
 
 
 def test_topics(parts: Parts) -> None:
-    parts.tell(partition_state(), partition_state(topic="u"))
-    parts.metrics.appended("t", 3, 100)
-    parts.metrics.appended("u", 1, 10)
-    parts.metrics.fetched("t", 70)
-    parts.metrics.fetch_failed("nowhere")
+    parts.apply_leader_and_isr(partition_state(), partition_state(topic="u"))
+    parts.metrics.count_append("t", 3, 100)
+    parts.metrics.count_append("u", 1, 10)
+    parts.metrics.count_fetch("t", 70)
+    parts.metrics.count_failed_fetch("nowhere")
     samples = scrape(parts)
     prefix = "kafka_server_brokertopicmetrics_"
     for name, t, everything in (
@@ -82,10 +82,10 @@ def test_topics(parts: Parts) -> None:
 
 def test_a_topic_that_is_not_here_any_more_counts_in_the_sum_alone(parts: Parts) -> None:
     """Else each topic that there ever was would cost seven lines of every answer."""
-    parts.tell(partition_state())
-    parts.metrics.appended("t", 3, 100)
-    parts.metrics.appended("deleted", 1, 10)
-    parts.metrics.fetch_failed("nowhere")
+    parts.apply_leader_and_isr(partition_state())
+    parts.metrics.count_append("t", 3, 100)
+    parts.metrics.count_append("deleted", 1, 10)
+    parts.metrics.count_failed_fetch("nowhere")
     name = "kafka_server_brokertopicmetrics_messagesin_total"
     for _ in range(2):
         samples = scrape(parts)
@@ -111,7 +111,7 @@ def test_replicas_and_logs(parts: Parts, tmp_path: Path) -> None:
     """Directory a has t-0 and t-2, directory b the others, and b fails."""
     parts.lead(index=0, replicas=(1, 2))
     parts.lead(index=1)
-    parts.tell(partition_state(2, (2, 1), partition=2), partition_state(topic="u"))
+    parts.apply_leader_and_isr(partition_state(2, (2, 1), partition=2), partition_state(topic="u"))
     parts.replicas.append("t", 0, batch(3), 1, 11)
     parts.replicas.get("t", 0).delete_records(2)
     parts.replicas.log_dir_failed(LogDirFailure(str(tmp_path / "b"), "broken"))
@@ -131,7 +131,7 @@ def test_replicas_and_logs(parts: Parts, tmp_path: Path) -> None:
 
 
 def test_a_leader_without_enough_replicas(parts: Parts) -> None:
-    parts.tell(partition_state(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
+    parts.apply_leader_and_isr(partition_state(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
     assert gauge(scrape(parts), "kafka_server_replicamanager_underminisrpartitioncount") == 1
 
 

@@ -88,8 +88,8 @@ def test_what_is_taken_back_makes_nobody_pause() -> None:
     quotas.set("users", "alice", consumer_byte_rate=100)
     fetched = quotas.quotas.by_kind[QuotaKind.FETCH]
     assert quotas.record(QuotaKind.FETCH, ALICE, 2000) == 10_000
-    fetched.take_back(ALICE, 2000, NOW_MS)
-    fetched.take_back(BOB, 2000, NOW_MS)  # who has none
+    fetched.unrecord(ALICE, 2000, NOW_MS)
+    fetched.unrecord(BOB, 2000, NOW_MS)  # who has none
     assert quotas.record(QuotaKind.FETCH, ALICE, 1000) == 0
 
 
@@ -172,21 +172,21 @@ def connections(**rates: int) -> Any:
 
 def test_an_address_that_connects_too_often_is_turned_away() -> None:
     rates = connections(default=1, a=2)
-    assert [rates.connected("b", NOW_MS) for _ in range(11)] == [0] * 10 + [1000]
-    assert [rates.connected("a", NOW_MS) for _ in range(21)] == [0] * 20 + [500]
+    assert [rates.record_connection("b", NOW_MS) for _ in range(11)] == [0] * 10 + [1000]
+    assert [rates.record_connection("a", NOW_MS) for _ in range(21)] == [0] * 20 + [500]
     # Who is turned away has not connected.
-    assert rates.connected("b", NOW_MS) == 1000
-    assert rates.connected("b", NOW_MS + 11_000) == 0
+    assert rates.record_connection("b", NOW_MS) == 1000
+    assert rates.record_connection("b", NOW_MS + 11_000) == 0
     assert {address for address, _ in rates.items()} == {"a", "b"}
 
 
 def test_rates_of_addresses_come_and_go() -> None:
     rates = connections(a=0)
-    assert rates.connected("a", NOW_MS) == 1000
-    assert rates.connected("b", NOW_MS) == 0
+    assert rates.record_connection("a", NOW_MS) == 1000
+    assert rates.record_connection("b", NOW_MS) == 0
     with pytest.raises(ConfigError, match="connection_creation_rate=many"):
         rates.set("a", {"connection_creation_rate": "many"})
-    assert rates.connected("a", NOW_MS) == 1000
+    assert rates.record_connection("a", NOW_MS) == 1000
     rates.set("a", {})
     rates.set("a", {})
-    assert rates.connected("a", NOW_MS) == 0
+    assert rates.record_connection("a", NOW_MS) == 0

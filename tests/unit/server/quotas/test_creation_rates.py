@@ -31,7 +31,7 @@ def rates(listeners: str = LISTENERS, **properties: str) -> CreationRates:
 
 def pauses(of: CreationRates, *listeners: str) -> list[int]:
     """The pauses of twelve connections to each listener; ten windows allow ten."""
-    return [of.connected(listener, NOW_MS) for _ in range(12) for listener in listeners]
+    return [of.record_connection(listener, NOW_MS) for _ in range(12) for listener in listeners]
 
 
 def test_without_a_rate_nobody_waits() -> None:
@@ -82,8 +82,8 @@ def test_pauses_are_kept_for_the_metrics() -> None:
     pauses(of, "OUTSIDE")
     assert of.listeners["OUTSIDE"].pauses.average(NOW_MS) == 1000
     assert math.isnan(of.listeners["OTHER"].pauses.average(NOW_MS))
-    of.address_paused("OTHER", 300, NOW_MS)
-    averages = {name: stat.average(NOW_MS) for name, stat in of.pauses_of_addresses()}
+    of.record_address_pause("OTHER", 300, NOW_MS)
+    averages = {name: stat.average(NOW_MS) for name, stat in of.address_pauses()}
     assert averages["OTHER"] == 300
     assert math.isnan(averages["OUTSIDE"])
 
@@ -91,13 +91,13 @@ def test_pauses_are_kept_for_the_metrics() -> None:
 def test_listeners_come_and_go() -> None:
     of = rates(max_connection_creation_rate="1")
     pauses(of, "OUTSIDE")
-    of.have(["INSIDE", "OUTSIDE", "NEW"])
+    of.set_listeners(["INSIDE", "OUTSIDE", "NEW"])
     of.update({KEY: "1"})
     assert of.listeners["OUTSIDE"].rate.rate(NOW_MS) == 1.2
     assert of.listeners["NEW"].rate.rate(NOW_MS) == 0
-    of.address_paused("OTHER", 300, NOW_MS)  # a connection of before
-    assert of.connected("OTHER", NOW_MS) == 1000
-    assert [name for name, _ in of.pauses_of_addresses()] == ["INSIDE", "OUTSIDE", "NEW"]
-    of.have(["INSIDE"])
-    of.connected("INSIDE", NOW_MS)  # not protected any more
+    of.record_address_pause("OTHER", 300, NOW_MS)  # a connection of before
+    assert of.record_connection("OTHER", NOW_MS) == 1000
+    assert [name for name, _ in of.address_pauses()] == ["INSIDE", "OUTSIDE", "NEW"]
+    of.set_listeners(["INSIDE"])
+    of.record_connection("INSIDE", NOW_MS)  # not protected any more
     assert of.broker.rate.rate(NOW_MS) == 1.4

@@ -40,8 +40,8 @@ def test_without_quotas_there_are_no_samples_of_clients() -> None:
 def test_what_connects_is_counted_without_any_rate() -> None:
     made = quotas()
     for _ in range(20):
-        made.creations.connected("PLAINTEXT", NOW_MS)
-    made.creations.address_paused("PLAINTEXT", 300, NOW_MS)
+        made.creations.record_connection("PLAINTEXT", NOW_MS)
+    made.creations.record_address_pause("PLAINTEXT", 300, NOW_MS)
     found = scraped(made)
     assert found[("socketservermetrics_broker_connection_accept_rate",)] == 2
     assert found[("socketservermetrics_connection_accept_rate", "PLAINTEXT", "")] == 2
@@ -55,7 +55,7 @@ def test_what_is_used_and_how_long_the_pauses_are() -> None:
     produce, request = used.by_kind[QuotaKind.PRODUCE], used.by_kind[QuotaKind.REQUEST]
     produce.record(ALICE, 3000, NOW_MS)
     for pause_ms in (1000, 3000):
-        produce.paused(ALICE, pause_ms, NOW_MS)
+        produce.record_pause(ALICE, pause_ms, NOW_MS)
     request.record(ALICE, 50, NOW_MS)
     used.exempt.record(20, NOW_MS)
     found = of_clients(used)
@@ -72,7 +72,7 @@ def test_what_may_still_change_and_who_connects() -> None:
     used = quotas(controller_mutation_rate="5")
     used.mutations(ALICE, strict=True).charge(20)
     used.connections.set("10.0.0.1", {"connection_creation_rate": "7"})
-    used.connections.connected("10.0.0.1", NOW_MS)
+    used.connections.record_connection("10.0.0.1", NOW_MS)
     found = scraped(used)
     assert found[("controllermutation_mutation_rate", "alice", "app")] == 2
     assert found[("controllermutation_tokens", "alice", "app")] == 35

@@ -9,19 +9,19 @@ import pytest
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.quotas import quota_usage
 from kafkapy.server.quotas.quota_usage import (
+    INACTIVE_MS,
     PAUSE_MS_MAX,
-    QUIET_MS,
     Ledger,
     Usage,
     Windows,
-    pause_of,
+    throttle_time_ms,
 )
 
 NOW_MS = 1_000_000
 
 
 @pytest.mark.parametrize(
-    ("rate", "limit", "span_ms", "at_most_ms", "pause_ms"),
+    ("rate", "limit", "span_ms", "pause_max_ms", "pause_ms"),
     [
         (99, 100, 10_000, None, 0),
         (100, 100, 10_000, None, 0),
@@ -42,9 +42,9 @@ NOW_MS = 1_000_000
     ],
 )
 def test_pauses(
-    rate: float, limit: float, span_ms: int, at_most_ms: int | None, pause_ms: int
+    rate: float, limit: float, span_ms: int, pause_max_ms: int | None, pause_ms: int
 ) -> None:
-    assert pause_of(rate, limit, span_ms, at_most_ms) == pause_ms
+    assert throttle_time_ms(rate, limit, span_ms, pause_max_ms) == pause_ms
 
 
 def windows(**properties: str) -> Windows:
@@ -82,7 +82,7 @@ def test_who_is_quiet_for_an_hour_is_forgotten() -> None:
     for client in range(100):
         ledger.usage(client, 1, NOW_MS)
     ledger.usage(7, 1, NOW_MS + 1000)
-    ledger.usage(100, 1, NOW_MS + QUIET_MS)
+    ledger.usage(100, 1, NOW_MS + INACTIVE_MS)
     assert [client for client, _ in ledger.items()] == [7, 100]
 
 

@@ -11,7 +11,7 @@ from kafkapy.common.errors import ErrorCode, LogDirFailure
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.replication.awaited_followers import AWAITED_MS, SHORT_WAIT_MS
+from kafkapy.replication.awaited_followers import AWAIT_TIMEOUT_MS, SHORT_WAIT_MS
 from kafkapy.replication.delayed_fetch import DelayedFetch, FetchParams
 from kafkapy.replication.delayed_produce import DelayedProduce, ProduceWait
 from kafkapy.replication.fetch_session import FetchPartition, FetchResult
@@ -223,7 +223,7 @@ def test_a_follower_that_does_not_ask_for_all_yet_is_parked_shortly(parts: Parts
     assert parked_ms(row(), replica_id=-1) == 500
     assert parked_ms(row(), row(8)) == 500
     parts.lead(index=9, isr=(1, 2))
-    parts.clock.now_ms += AWAITED_MS - 1
+    parts.clock.now_ms += AWAIT_TIMEOUT_MS - 1
     assert parked_ms(row()) == SHORT_WAIT_MS
     parts.clock.now_ms += 1
     assert parked_ms(row()) == 500
@@ -243,7 +243,7 @@ class Unreadable(FaultyFileSystem):
 def test_a_disk_that_cannot_be_read_costs_only_its_own_partitions(tmp_path: Path) -> None:
     disk = Unreadable(Disk(), prefix=str(tmp_path / "a"))
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
-    parts.tell(partition_state(), partition_state(partition=1))
+    parts.apply_leader_and_isr(partition_state(), partition_state(partition=1))
     for index in (0, 1):
         produce(parts, index)
     log = parts.replicas.get("t", 0).log
@@ -306,7 +306,7 @@ def test_what_was_read_before_its_disk_failed_is_sent_with_a_limit_too(tmp_path:
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
     for index in (0, 2):
         parts.lead(index=index, isr=(1, 2), replicas=(1, 2))
-        parts.tell(partition_state(partition=1))
+        parts.apply_leader_and_isr(partition_state(partition=1))
         produce(parts, index)
     read, unreadable = (parts.replicas.get("t", index).log for index in (0, 2))
     assert read.log_dir == unreadable.log_dir == str(tmp_path / "a")
@@ -353,7 +353,7 @@ class Racks:
         self.fetcher = FetchReader(self.parts.replicas, self.parts.clock, selector)
         for _ in range(2):
             produce(self.parts)
-        self.parts.tell_follower_has(self.parts.replicas.get("t", 0), 2)
+        self.parts.fetch_as_follower(self.parts.replicas.get("t", 0), 2)
         produce(self.parts)
 
     def sends_to(
@@ -404,10 +404,10 @@ def test_a_follower_serves_consumers_what_is_committed(parts: Parts) -> None:
     ]
     waiting = Fetch(parts, row(offset=1, epoch=1))
     partition.log.append_as_follower(stamped(1), 0)
-    parts.replicas.checked(partition)
+    parts.replicas.check_delayed_requests(partition)
     assert waiting.answers == [], "its leader has not said that it is committed"
     partition.log.update_high_watermark(2)
-    parts.replicas.checked(partition)
+    parts.replicas.check_delayed_requests(partition)
     assert waiting.rows == [(0, ErrorCode.NONE, [1])]
 
 

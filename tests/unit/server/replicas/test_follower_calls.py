@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.fetch import (
 from kafkapy.replication.follower_fetcher import LeaderRow
 from kafkapy.replication.follower_session import FetchRow, FollowerFetch, FollowerSession
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, answer
+from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, to_leader_answer
 from tests.harness.storage.partitions import TOPIC_ID
 
 OTHER_ID = Uuid(bytes(range(1, 17)))
@@ -96,7 +96,7 @@ def scene() -> Scene:
 def session() -> FollowerSession:
     """One whose leader knows two partitions."""
     session = FollowerSession()
-    session.answered(session.build(rows(row(), row(1))), 77)
+    session.handle_response(session.build(rows(row(), row(1))), 77)
     return session
 
 
@@ -123,7 +123,7 @@ def test_a_request_that_names_one_partition_is_packed(
         assert partition.partition_max_bytes == 1 << 20
         assert (request.replica_state.replica_id, request.replica_state.replica_epoch) == (2, 5)
         assert (request.max_wait_ms, request.min_bytes, request.max_bytes) == (500, 1, 10 << 20)
-        session.answered(fetch, 77)
+        session.handle_response(fetch, 77)
     assert scene.client.packed == 3
 
 
@@ -135,7 +135,7 @@ def test_a_new_broker_epoch_and_a_new_session_are_told(
     request, _ = scene.sends(session.build(rows(row(), row(1, 1))))
     assert request.replica_state.replica_epoch == 6
     session.reset()
-    session.answered(session.build(rows(row(), row(1))), 78)
+    session.handle_response(session.build(rows(row(), row(1))), 78)
     request, _ = scene.sends(session.build(rows(row(), row(1, 1))))
     assert (request.session_id, request.session_epoch) == (78, 1)
 
@@ -168,7 +168,7 @@ def test_a_full_request_is_encoded(scene: Scene) -> None:
 
 def test_without_topic_ids_there_are_names(scene: Scene) -> None:
     session = FollowerSession()
-    session.answered(session.build(rows(row(), row(topic="old", topic_id=ZERO_UUID))), 77)
+    session.handle_response(session.build(rows(row(), row(topic="old", topic_id=ZERO_UUID))), 77)
     fetch = session.build(rows(row(0, 1), row(topic="old", topic_id=ZERO_UUID)))
     request, version = scene.sends(fetch)
     assert (request.topics[0].topic, version) == ("t", 12)
@@ -176,7 +176,7 @@ def test_without_topic_ids_there_are_names(scene: Scene) -> None:
         session_id=77,
         responses=[FetchableTopicResponse(topic="old", partitions=[PartitionData()])],
     )
-    assert answer(fetch, answered).rows[0].topic_partition == TopicPartition("old", 0)
+    assert to_leader_answer(fetch, answered).rows[0].topic_partition == TopicPartition("old", 0)
 
 
 def response(index: int = 1, topic_id: Uuid = TOPIC_ID, **fields: Any) -> FetchResponse:
@@ -204,18 +204,18 @@ def test_both_ways_to_read_an_answer_are_the_same(
     packed = scene.client.receives(response(index))
     assert not isinstance(packed, FetchResponse)
     for outcome in (packed, response(index)):
-        assert answer(fetch, outcome) == LeaderAnswer(0, 77, [expected])
+        assert to_leader_answer(fetch, outcome) == LeaderAnswer(0, 77, [expected])
 
 
 def test_an_answer_about_another_topic_of_the_session(scene: Scene) -> None:
     session = FollowerSession()
     other = row(4, topic="other", topic_id=OTHER_ID)
-    session.answered(session.build(rows(row(), other)), 77)
+    session.handle_response(session.build(rows(row(), other)), 77)
     fetch = session.build(rows(row(0, 1), other))
     scene.sends(fetch)
-    found = answer(fetch, scene.client.receives(response(4, OTHER_ID)))
+    found = to_leader_answer(fetch, scene.client.receives(response(4, OTHER_ID)))
     assert found.rows[0].topic_partition == TopicPartition("other", 4)
-    unknown = answer(fetch, scene.client.receives(response(4, Uuid(bytes(16)))))
+    unknown = to_leader_answer(fetch, scene.client.receives(response(4, Uuid(bytes(16)))))
     assert [one.topic_partition for one in unknown.rows] == [TopicPartition("", 4)]
 
 
@@ -223,7 +223,7 @@ def test_an_answer_that_is_not_plain(scene: Scene, session: FollowerSession) -> 
     fetch = session.build(rows(row(), row(1, 1)))
     scene.sends(fetch)
     parted = response(diverging_epoch=EpochEndOffset(epoch=2, end_offset=5), records=None)
-    found = answer(fetch, scene.client.receives(parted))
+    found = to_leader_answer(fetch, scene.client.receives(parted))
     assert found.rows == [LeaderRow(TopicPartition("t", 1), 0, 8, 1, (2, 5), b"")]
-    refused = answer(fetch, scene.client.receives(FetchResponse(error_code=70)))
+    refused = to_leader_answer(fetch, scene.client.receives(FetchResponse(error_code=70)))
     assert refused == LeaderAnswer(70, 0, [])

@@ -46,13 +46,13 @@ def test_a_replica_that_may_be_in_an_offline_directory_is_not_made_again(tmp_pat
     row = partition_state(isr=(1, 2), leader_epoch=4)
     row.is_new = False
     key = TopicPartition("t", 0)
-    assert parts.tell(row).partition_errors == {key: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert parts.apply_leader_and_isr(row).partition_errors == {key: ErrorCode.KAFKA_STORAGE_ERROR}
     assert parts.replicas.offline == {key}
     with pytest.raises(ApiError) as refused:
         parts.replicas.get("t", 0)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert not (tmp_path / "b" / "t-0").exists()
-    assert parts.tell(partition_state(partition=1)).partition_errors == {
+    assert parts.apply_leader_and_isr(partition_state(partition=1)).partition_errors == {
         TopicPartition("t", 1): ErrorCode.NONE
     }
 
@@ -79,7 +79,7 @@ def test_an_append_wakes_whoever_waits_for_deletions_too(tmp_path: Path) -> None
 def test_whoever_hears_of_a_failed_directory_finds_it_gone(tmp_path: Path) -> None:
     """A coordinator may append, and a consumer of a follower read, while they are told."""
     parts = Parts(tmp_path / "a", tmp_path / "b")
-    parts.tell(
+    parts.apply_leader_and_isr(
         partition_state(), partition_state(partition=1), partition_state(2, (1, 2), partition=2)
     )
     lost = [p for p in parts.replicas.all_partitions() if p.log.log_dir == str(tmp_path / "a")]

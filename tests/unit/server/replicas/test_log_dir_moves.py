@@ -21,7 +21,7 @@ class Moving:
         self.paths = [str(root / "a"), str(root / "b")]
         self.parts = Parts(root / "a", root / "b")
         self.partitions = {index: self.parts.lead(index=index) for index in (0, 1)}
-        self.futures = self.parts.logs.futures
+        self.futures = self.parts.logs.future_logs
         self.moves = LogDirMoves(self.parts.replicas, self.parts.clock)
         self.place = {tp: self.parts.logs.logs[tp].log_dir for tp in (T0, T1)}
 

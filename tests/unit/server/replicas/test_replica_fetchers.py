@@ -13,7 +13,7 @@ from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchRespons
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.partition import Partition
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.replicas.follower_calls import answer
+from kafkapy.server.replicas.follower_calls import to_leader_answer
 from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers, fetcher_id
 from kafkapy.server.requests import lasting_work
 from tests.harness.cores.server_parts import Parts
@@ -45,7 +45,7 @@ def test_a_leader_that_becomes_known_later_is_followed_then(tmp_path: Path) -> N
         fetchers = ReplicaFetchers(
             KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get
         )
-        parts.tell(partition_state(leader=LEADER, isr=(LEADER, 1)))
+        parts.apply_leader_and_isr(partition_state(leader=LEADER, isr=(LEADER, 1)))
         partition = parts.replicas.partitions["t"][0]
         fetchers.follow(partition)
         fetchers.metadata_changed()
@@ -71,7 +71,7 @@ def test_a_leader_that_comes_back_elsewhere_has_one_fetcher(tmp_path: Path) -> N
             KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get
         )
         rows = [partition_state(LEADER, (LEADER, 1), None, 0, partition=i) for i in range(3)]
-        parts.tell(*rows)
+        parts.apply_leader_and_isr(*rows)
         partitions = list(parts.replicas.partitions["t"].values())
         for partition in partitions:
             fetchers.follow(partition)
@@ -99,7 +99,7 @@ def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: 
             {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
         )  # fmt: skip
         rows = [partition_state(LEADER, (LEADER, 1), None, 3, partition=i) for i in range(count)]
-        parts.tell(*rows)
+        parts.apply_leader_and_isr(*rows)
         partitions = list(parts.replicas.partitions["t"].values())
         for partition in partitions:
             fetchers.follow(partition)
@@ -113,7 +113,9 @@ def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: 
         ]
         topic = FetchableTopicResponse(topic="t", topic_id=TOPIC_ID, partitions=answers)
         fs.waits.clear()
-        task._take(asked, answer(asked, FetchResponse(session_id=1, responses=[topic])))
+        task._process_response(
+            asked, to_leader_answer(asked, FetchResponse(session_id=1, responses=[topic]))
+        )
         assert [partition.log.log_end_offset for partition in partitions] == [1] * count
         assert [files for files in fs.waits if files] == [count]
         for partition in partitions:
@@ -135,7 +137,7 @@ def test_a_fault_that_nobody_expected_leaves_no_replica_behind(
             KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
             {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
         )  # fmt: skip
-        parts.tell(partition_state(leader=LEADER, isr=(LEADER, 1)))
+        parts.apply_leader_and_isr(partition_state(leader=LEADER, isr=(LEADER, 1)))
         fetchers.follow(parts.replicas.partitions["t"][0])
         [task] = fetchers._fetchers.values()
         asked = asyncio.Event()

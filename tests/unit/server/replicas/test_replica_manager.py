@@ -71,7 +71,7 @@ def refusal(parts: Parts, topic: str = "t", index: int = 0) -> ErrorCode:
 
 
 def test_a_new_partition_has_a_log_with_its_topics_configs(parts: Parts, tmp_path: Path) -> None:
-    result = parts.tell(partition_state(), max_message_bytes="77")
+    result = parts.apply_leader_and_isr(partition_state(), max_message_bytes="77")
     assert (result.error, result.partition_errors) == (ErrorCode.NONE, {TP: ErrorCode.NONE})
     assert parts.replicas.get("t", 0).log.config.max_message_bytes == 77
     assert (tmp_path / "t-0" / "partition.metadata").exists()
@@ -81,7 +81,7 @@ def test_who_coordinates_is_told_of_each_change_of_leadership_once(parts: Parts)
     heard: list[tuple[Partition, bool]] = []
     parts.replicas.on_leadership = lambda partition, leads: heard.append((partition, leads))
     partition = parts.lead()
-    assert parts.tell(partition_state(leader_epoch=0)).partition_errors[TP]
+    assert parts.apply_leader_and_isr(partition_state(leader_epoch=0)).partition_errors[TP]
     parts.lead(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
     parts.lead(isr=(1, 2), leader_epoch=2, partition_epoch=2)
     assert heard == [(partition, True), (partition, False), (partition, True)]
@@ -105,7 +105,7 @@ def test_who_coordinates_is_told_of_each_change_of_leadership_once(parts: Parts)
 )
 def test_leader_and_isr_of_a_hosted_partition(parts: Parts, row: object, code: ErrorCode) -> None:
     partition = parts.lead(leader_epoch=5)
-    assert parts.tell(row).partition_errors == {TP: code}  # type: ignore[arg-type]
+    assert parts.apply_leader_and_isr(row).partition_errors == {TP: code}  # type: ignore[arg-type]
     assert partition.leader_epoch == (6 if code is ErrorCode.NONE else 5)
     assert partition.is_leader
 
@@ -116,13 +116,15 @@ def test_a_replica_that_lacked_descriptors_is_asked_for_once(tmp_path: Path) -> 
     parts = Parts(tmp_path, fs=disk)  # type: ignore[arg-type]
     asked: list[bool] = []
     parts.replicas.on_log_dir_failure = lambda: asked.append(True)
-    disk.left = 0
-    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
-    disk.left = None
-    parts.replicas.ask_for_replicas()
-    parts.replicas.ask_for_replicas()
+    disk.descriptors_left = 0
+    assert parts.apply_leader_and_isr(partition_state()).partition_errors == {
+        TP: ErrorCode.KAFKA_STORAGE_ERROR
+    }
+    disk.descriptors_left = None
+    parts.replicas.request_missing_replicas()
+    parts.replicas.request_missing_replicas()
     assert asked == [True]
-    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.NONE}
+    assert parts.apply_leader_and_isr(partition_state()).partition_errors == {TP: ErrorCode.NONE}
 
 
 def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
@@ -136,13 +138,13 @@ def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
     asked: list[bool] = []
     parts.replicas.on_log_dir_failure = lambda: asked.append(True)
     row = partition_state(isr=(1,), leader_epoch=1, partition_epoch=1)
-    disk.left = 0
-    assert parts.tell(row).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
+    disk.descriptors_left = 0
+    assert parts.apply_leader_and_isr(row).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
     assert not parts.replicas.get("t", 0).is_leader
-    disk.left = None
-    parts.replicas.ask_for_replicas()
+    disk.descriptors_left = None
+    parts.replicas.request_missing_replicas()
     assert asked == [True]
-    assert parts.tell(row).partition_errors == {TP: ErrorCode.NONE}
+    assert parts.apply_leader_and_isr(row).partition_errors == {TP: ErrorCode.NONE}
     assert parts.replicas.get("t", 0).is_leader
 
 
@@ -152,7 +154,7 @@ def test_a_log_that_cannot_be_cut_to_be_followed_costs_no_other_partition(tmp_pa
     disk = ShortFileSystem(Disk())
     parts = Parts(tmp_path, fs=disk)  # type: ignore[arg-type]
     rows = [partition_state(leader=2, isr=(1, 2), partition=index) for index in range(2)]
-    parts.tell(*rows)
+    parts.apply_leader_and_isr(*rows)
     partition = parts.replicas.get("t", 0)
     partition.log.append_as_follower(message_set(1, [0, 1]), 0)
     failures: list[LogDirFailure] = []
@@ -164,17 +166,17 @@ def test_a_log_that_cannot_be_cut_to_be_followed_costs_no_other_partition(tmp_pa
         partition_state(leader=3, isr=(1, 3), partition=index, leader_epoch=1, partition_epoch=1)
         for index in range(2)
     ]
-    disk.left = 0
-    parts.tell(*rows)
+    disk.descriptors_left = 0
+    parts.apply_leader_and_isr(*rows)
     assert announced == [0, 1]
     fetch = fetcher.next_fetch(0)
     assert fetch is not None
-    assert list(fetch.asked) == [TopicPartition("t", 1)]
+    assert list(fetch.requested) == [TopicPartition("t", 1)]
     assert partition.log.log_end_offset == 2
-    disk.left = None
+    disk.descriptors_left = None
     fetch = fetcher.next_fetch(fetcher.next_due_ms() or 0)
     assert fetch is not None
-    assert fetch.asked[TP].fetch_offset == partition.log.log_end_offset == 0
+    assert fetch.requested[TP].fetch_offset == partition.log.log_end_offset == 0
     assert failures == []
 
 
@@ -187,27 +189,29 @@ def test_a_compacted_log_is_deleted_without_a_descriptor(tmp_path: Path, left: i
     parts = Parts(tmp_path, fs=disk)  # type: ignore[arg-type]
     cleaner = LogCleaner(disk, parts.logs)  # type: ignore[arg-type]
     parts.lead()
-    parts.tell(partition_state(partition=1))
+    parts.apply_leader_and_isr(partition_state(partition=1))
     for index in range(2):
         parts.replicas.append("t", index, batch(), 1, LATEST)
         parts.logs.logs[TopicPartition("t", index)].roll(0)
     parts.logs.update_topic_config("t", {"cleanup.policy": "compact"})
     assert cleaner.next_cleaning(0) is None
     parts.logs.logs[TP].local.close_handles()
-    disk.left = left
+    disk.descriptors_left = left
     assert stop(parts, EPOCH_DURING_DELETE, delete=True).partition_errors == {TP: ErrorCode.NONE}
-    disk.left = None
+    disk.descriptors_left = None
     assert (tmp_path / "cleaner-offset-checkpoint").read_bytes() == b"0\n1\nt 1 1\n"
 
 
 def test_a_log_of_another_topic_of_that_name_is_not_taken_over(parts: Parts) -> None:
     parts.logs.get_or_create_log(TP, Uuid(bytes(15) + b"\7"), {}, True)
-    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.INCONSISTENT_TOPIC_ID}
+    assert parts.apply_leader_and_isr(partition_state()).partition_errors == {
+        TP: ErrorCode.INCONSISTENT_TOPIC_ID
+    }
     assert parts.replicas.partitions == {}
 
 
 def test_a_partition_that_is_elsewhere_is_not_made_here(parts: Parts, tmp_path: Path) -> None:
-    code = parts.tell(partition_state(leader=2, isr=(2,))).partition_errors[TP]
+    code = parts.apply_leader_and_isr(partition_state(leader=2, isr=(2,))).partition_errors[TP]
     assert code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert not (tmp_path / "t-0").exists()
     assert refusal(parts) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -216,14 +220,18 @@ def test_a_partition_that_is_elsewhere_is_not_made_here(parts: Parts, tmp_path: 
 def test_an_older_partition_epoch_changes_nothing_and_is_no_error(parts: Parts) -> None:
     partition = parts.lead(partition_epoch=3)
     parts.replicas.on_leadership = lambda *_: pytest.fail("nothing has changed")
-    result = parts.tell(partition_state(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=2))
+    result = parts.apply_leader_and_isr(
+        partition_state(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=2)
+    )
     assert result.partition_errors == {TP: ErrorCode.NONE}
     assert partition.is_leader
 
 
 def test_one_bad_row_does_not_cost_the_others(parts: Parts) -> None:
     parts.lead()
-    result = parts.tell(partition_state(leader_epoch=0), partition_state(partition=1))
+    result = parts.apply_leader_and_isr(
+        partition_state(leader_epoch=0), partition_state(partition=1)
+    )
     assert result.partition_errors == {
         TP: ErrorCode.STALE_CONTROLLER_EPOCH,
         TopicPartition("t", 1): ErrorCode.NONE,
@@ -264,12 +272,12 @@ def test_others_have_their_turn_while_many_partitions_come(parts: Parts) -> None
 
 
 def test_a_controller_that_was_replaced_is_not_obeyed(parts: Parts) -> None:
-    parts.tell(partition_state(), controller_epoch=5)
+    parts.apply_leader_and_isr(partition_state(), controller_epoch=5)
     stale = CommandResult(ErrorCode.STALE_CONTROLLER_EPOCH)
-    assert parts.tell(partition_state(leader_epoch=9), controller_epoch=4) == stale
+    assert parts.apply_leader_and_isr(partition_state(leader_epoch=9), controller_epoch=4) == stale
     assert stop(parts, NO_EPOCH, True, controller_epoch=4) == stale
     assert stop(parts, NO_EPOCH, False, controller_epoch=6) != stale
-    assert parts.tell(partition_state(leader_epoch=9), controller_epoch=5) == stale
+    assert parts.apply_leader_and_isr(partition_state(leader_epoch=9), controller_epoch=5) == stale
     assert parts.replicas.get("t", 0).leader_epoch == 0
 
 
@@ -330,7 +338,7 @@ def test_a_deletion_that_is_not_durable_is_an_error(tmp_path: Path) -> None:
     """The controller would forget the topic, and a power cut bring its log back."""
     fs = UnsyncedDirectories()
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=fs)
-    parts.tell(partition_state())
+    parts.apply_leader_and_isr(partition_state())
     fs.is_broken = True
     for _ in range(2):  # asked again, as after a lost answer, it is none either
         assert stop(parts, 0, delete=True).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
@@ -353,7 +361,7 @@ def test_a_client_learns_whether_to_look_elsewhere(parts: Parts) -> None:
 
 
 def test_an_append_is_stamped_with_the_wall_clock_and_wakes_who_waits(parts: Parts) -> None:
-    parts.tell(partition_state(), message_timestamp_type="LogAppendTime")
+    parts.apply_leader_and_isr(partition_state(), message_timestamp_type="LogAppendTime")
     partition = parts.replicas.get("t", 0)
     waiters = [Waiter(lambda: partition.log.high_watermark == 2) for _ in range(2)]
     parts.replicas.fetch_purgatory.try_complete_else_watch(waiters[0], [TP])
@@ -365,14 +373,14 @@ def test_an_append_is_stamped_with_the_wall_clock_and_wakes_who_waits(parts: Par
 
 
 def test_a_lower_minimum_of_replicas_lets_the_high_watermark_go_on(parts: Parts) -> None:
-    parts.tell(partition_state(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
+    parts.apply_leader_and_isr(partition_state(isr=(1,), replicas=(1, 2)), min_insync_replicas="2")
     partition = parts.replicas.get("t", 0)
     parts.replicas.append("t", 0, batch(), 1, LATEST)
     waiter = Waiter(lambda: partition.log.high_watermark == 1)
     parts.replicas.fetch_purgatory.try_complete_else_watch(waiter, [TP])
     parts.logs.update_topic_config("t", {})
     assert waiter.ended == ""
-    parts.replicas.recheck(partition)
+    parts.replicas.update_high_watermark(partition)
     assert waiter.ended == "ready"
 
 
@@ -389,10 +397,10 @@ def test_following_begins_and_ends_with_leadership(parts: Parts) -> None:
     heard: list[tuple[str, TopicPartition]] = []
     parts.replicas.on_follow = lambda p: heard.append(("follow", p.topic_partition))
     parts.replicas.on_unfollow = lambda tp: heard.append(("unfollow", tp))
-    parts.tell(partition_state(2, (1, 2)))
-    parts.tell(partition_state(2, (1, 2), leader_epoch=1, partition_epoch=1))
-    parts.tell(partition_state(1, (1, 2), leader_epoch=2, partition_epoch=2))
-    parts.tell(partition_state(2, (1, 2), leader_epoch=3, partition_epoch=1))
+    parts.apply_leader_and_isr(partition_state(2, (1, 2)))
+    parts.apply_leader_and_isr(partition_state(2, (1, 2), leader_epoch=1, partition_epoch=1))
+    parts.apply_leader_and_isr(partition_state(1, (1, 2), leader_epoch=2, partition_epoch=2))
+    parts.apply_leader_and_isr(partition_state(2, (1, 2), leader_epoch=3, partition_epoch=1))
     stop(parts, 2, delete=False)
     assert [what for what, _ in heard] == ["follow", "follow", "unfollow", "unfollow"]
     assert {where for _, where in heard} == {TP}
@@ -410,11 +418,11 @@ def test_a_follower_that_caught_up_is_proposed_for_the_isr_if_it_lives(parts: Pa
     parts.announce("t")
     proposed = isr_changes(parts)
     parts.replicas.append("t", 0, batch(2), 1, LATEST)
-    parts.tell_follower_has(partition, 1)
+    parts.fetch_as_follower(partition, 1)
     assert proposed == []
-    parts.tell_follower_has(partition, 2, broker_id=3)
+    parts.fetch_as_follower(partition, 2, broker_id=3)
     assert proposed == []
-    parts.tell_follower_has(partition, 2)
+    parts.fetch_as_follower(partition, 2)
     assert proposed == [(1, 2)]
     assert partition.in_sync.pending is not None
     assert partition.in_sync.pending.isr_epochs == (-1, 72)
@@ -437,7 +445,7 @@ def two_dirs(tmp_path: Path) -> tuple[Parts, FaultyFileSystem]:
     """t-0 in directory a, t-1 in directory b."""
     disk = FaultyFileSystem(Disk(), prefix=str(tmp_path / "a"))
     parts = Parts(tmp_path / "a", tmp_path / "b", fs=disk)
-    parts.tell(partition_state(), partition_state(partition=1))
+    parts.apply_leader_and_isr(partition_state(), partition_state(partition=1))
     assert parts.replicas.get("t", 0).log.log_dir == str(tmp_path / "a")
     return parts, disk
 
@@ -459,7 +467,7 @@ def test_a_failed_directory_goes_offline_and_the_others_serve_on(tmp_path: Path)
     assert (heard, unfollowed, waiter.ended) == ([(TP, False)], [TP], "ready")
     assert parts.replicas.offline == {TP}
     assert refusal(parts) is ErrorCode.KAFKA_STORAGE_ERROR
-    again = parts.tell(
+    again = parts.apply_leader_and_isr(
         partition_state(leader_epoch=1), partition_state(partition=1, leader_epoch=1)
     )
     assert list(again.partition_errors.values()) == [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE]
@@ -482,7 +490,7 @@ def test_a_directory_that_fails_a_command_fails_that_row(tmp_path: Path) -> None
     parts, disk = two_dirs(tmp_path)
     disk.fail_at, disk.for_good = disk.changes + 1, True
     rows = [partition_state(topic=name, partition=0) for name in ("u", "v")]
-    codes = set(parts.tell(*rows).partition_errors.values())
+    codes = set(parts.apply_leader_and_isr(*rows).partition_errors.values())
     assert codes == {ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE}
     assert parts.logs.live_log_dirs == [str(tmp_path / "b")]
 
@@ -498,7 +506,9 @@ def test_a_disk_that_fails_when_all_is_made_durable_fails_its_rows_alone(tmp_pat
         commit(directory)
 
     parts.logs._pool.durable.commit = fail  # type: ignore[method-assign]
-    codes = parts.tell(partition_state(topic="u"), partition_state(topic="v")).partition_errors
+    codes = parts.apply_leader_and_isr(
+        partition_state(topic="u"), partition_state(topic="v")
+    ).partition_errors
     assert codes == {
         TopicPartition("u", 0): ErrorCode.KAFKA_STORAGE_ERROR,
         TopicPartition("v", 0): ErrorCode.NONE,
@@ -540,7 +550,7 @@ def test_what_fails_while_a_command_is_announced_is_neither_led_nor_followed(
         partition_state(partition=index, leader=leader, isr=(1, 2), leader_epoch=1)
         for index, leader in ((0, 2), (1, 1), (2, 1))
     ]
-    codes = parts.tell(*states).partition_errors
+    codes = parts.apply_leader_and_isr(*states).partition_errors
     offline = ErrorCode.KAFKA_STORAGE_ERROR
     assert list(codes.values()) == [offline, ErrorCode.NONE, offline]
     assert (heard, followed) == ([(2, False), (1, True)], [])
@@ -561,16 +571,20 @@ def test_a_partition_without_a_topic_id_takes_the_one_it_is_told(
     partition = parts.lead(topic_id=ZERO_UUID)
     assert not (tmp_path / "t-0" / "partition.metadata").exists()
     parts.replicas.on_leadership = lambda *_: pytest.fail("the leader epoch is the same")
-    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.NONE}
+    assert parts.apply_leader_and_isr(partition_state()).partition_errors == {TP: ErrorCode.NONE}
     assert partition.topic_id == partition.log.topic_id == partition_state().topic_id
     assert (tmp_path / "t-0" / "partition.metadata").exists()
-    assert parts.tell(partition_state()).partition_errors == {TP: ErrorCode.STALE_CONTROLLER_EPOCH}
+    assert parts.apply_leader_and_isr(partition_state()).partition_errors == {
+        TP: ErrorCode.STALE_CONTROLLER_EPOCH
+    }
     other = partition_state(leader_epoch=1, topic_id=Uuid(bytes(15) + b"\7"))
-    assert parts.tell(other).partition_errors == {TP: ErrorCode.INCONSISTENT_TOPIC_ID}
+    assert parts.apply_leader_and_isr(other).partition_errors == {
+        TP: ErrorCode.INCONSISTENT_TOPIC_ID
+    }
 
 
 def test_a_controller_without_topic_ids_is_obeyed(parts: Parts) -> None:
     partition = parts.lead()
     again = partition_state(leader_epoch=1, topic_id=ZERO_UUID)
-    assert parts.tell(again).partition_errors == {TP: ErrorCode.NONE}
+    assert parts.apply_leader_and_isr(again).partition_errors == {TP: ErrorCode.NONE}
     assert partition.topic_id == partition_state().topic_id

@@ -39,7 +39,7 @@ def test_what_an_abandoned_response_comes_to_follow_is_abandoned_too() -> None:
     waiting.on_abandon = lambda: abandoned.append(1)
     pending = Pending()
     pending.abandon()
-    pending.follow(waiting)
+    pending.complete_with(waiting)
     assert (abandoned, waiting.done) == ([1], True)
 
 
@@ -82,16 +82,16 @@ def test_once_done_it_keeps_nobody_alive() -> None:
 
 def test_a_pending_answer_follows_another_to_its_response_or_to_its_end() -> None:
     outer, inner = Pending(), Pending()
-    outer.follow(inner)
+    outer.complete_with(inner)
     assert not outer.done
     inner.complete("response")
     assert outer.response == "response"
     at_once = Pending()
-    at_once.follow("response")
+    at_once.complete_with("response")
     assert at_once.response == "response"
     left, asked = Pending(), Pending()
     abandoned: list[bool] = []
     asked.on_abandon = lambda: abandoned.append(True)
-    left.follow(asked)
+    left.complete_with(asked)
     left.abandon()
     assert abandoned == [True]

@@ -16,12 +16,12 @@ from kafkapy.server.requests.outcomes import Pending
 from kafkapy.server.requests.turns import (
     SLICE_UNITS,
     SWITCH_S,
-    Turns,
+    SliceScheduler,
     Work,
-    elsewhere,
-    finish,
-    finished,
-    worked,
+    as_work,
+    run_in_thread,
+    run_now,
+    run_paced,
 )
 
 
@@ -53,16 +53,16 @@ async def turned(pending: Any) -> Any:
 
 @on_a_loop
 async def test_work_of_one_slice_is_done_at_once() -> None:
-    turns = Turns()
-    assert turns.run(steps(3, 1, name="small")) == "small done"
-    assert turns.slices == 0
+    slices = SliceScheduler()
+    assert slices.run(steps(3, 1, name="small")) == "small done"
+    assert slices.slice_count == 0
 
 
 @on_a_loop
 async def test_more_work_leaves_the_loop_to_others_after_each_slice() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     log: list[str] = []
-    pending = turns.run(steps(10, SLICE_UNITS, log, "work"))
+    pending = slices.run(steps(10, SLICE_UNITS, log, "work"))
     assert log == ["work"]  # the first slice is run at once
     assert pending.blocks
     done = asyncio.get_running_loop().create_future()
@@ -77,18 +77,18 @@ async def test_more_work_leaves_the_loop_to_others_after_each_slice() -> None:
 
 @on_a_loop
 async def test_no_slice_costs_more_than_its_units_and_one_step() -> None:
-    turns = Turns()
-    await turned(turns.queue(steps(1000, 700)))
-    assert turns.slices == 1000 // 8 + 1
-    assert turns.units_max < SLICE_UNITS + 700
+    slices = SliceScheduler()
+    await turned(slices.queue(steps(1000, 700)))
+    assert slices.slice_count == 1000 // 8 + 1
+    assert slices.units_max < SLICE_UNITS + 700
 
 
 @on_a_loop
 async def test_large_requests_are_done_one_after_the_other() -> None:
     """So that the rows of one of them at a time are in memory."""
-    turns = Turns()
+    slices = SliceScheduler()
     log: list[str] = []
-    pending = [turns.queue(steps(4, SLICE_UNITS, log, name)) for name in "abc"]
+    pending = [slices.queue(steps(4, SLICE_UNITS, log, name)) for name in "abc"]
     for each in pending:
         await turned(each)
     assert "".join(log) == "aaaabbbbcccc"
@@ -96,32 +96,32 @@ async def test_large_requests_are_done_one_after_the_other() -> None:
 
 @on_a_loop
 async def test_coroutines_take_turns_with_requests() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     log: list[str] = []
 
     async def coroutine() -> None:
-        pace = turns.pace()
+        pace = slices.pace()
         for _ in range(3):
             log.append("c")
-            await pace.spend(SLICE_UNITS)
+            await pace.charge(SLICE_UNITS)
 
     task = asyncio.create_task(coroutine())
     await asyncio.sleep(0)
-    await turned(turns.queue(steps(3, SLICE_UNITS, log, "r")))
+    await turned(slices.queue(steps(3, SLICE_UNITS, log, "r")))
     await task
     assert sorted(log) == ["c", "c", "c", "r", "r", "r"]
 
 
 @on_a_loop
 async def test_the_result_may_be_what_waits() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     later = Pending()
 
     def work() -> Work[Any]:
         yield SLICE_UNITS
         return later
 
-    pending = turns.queue(work())
+    pending = slices.queue(work())
     for _ in range(5):
         await asyncio.sleep(0)
     assert not pending.done
@@ -131,7 +131,7 @@ async def test_the_result_may_be_what_waits() -> None:
 
 @on_a_loop
 async def test_a_fault_ends_one_request_and_no_other() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     faults: list[Any] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: faults.append(context["exception"]))
@@ -140,75 +140,75 @@ async def test_a_fault_ends_one_request_and_no_other() -> None:
         yield 1
         raise ZeroDivisionError
 
-    turns.queue(faulty())
-    assert await turned(turns.queue(steps(2, 1, name="next"))) == "next done"
+    slices.queue(faulty())
+    assert await turned(slices.queue(steps(2, 1, name="next"))) == "next done"
     assert [type(fault) for fault in faults] == [ZeroDivisionError]
 
 
 @on_a_loop
 async def test_a_coroutine_can_finish_work() -> None:
-    turns = Turns()
-    assert await finish(steps(4, SLICE_UNITS, name="work"), turns.pace()) == "work done"
+    slices = SliceScheduler()
+    assert await run_paced(steps(4, SLICE_UNITS, name="work"), slices.pace()) == "work done"
 
 
 @pytest.mark.parametrize("outcome", ["plain", None])
 def test_outcomes_that_are_no_work_are_left_alone(outcome: Any) -> None:
-    assert finished(outcome) is outcome
-    assert finished(worked(outcome)) is outcome
-    assert finished(steps(2, 1, name="w")) == "w done"
+    assert run_now(outcome) is outcome
+    assert run_now(as_work(outcome)) is outcome
+    assert run_now(steps(2, 1, name="w")) == "w done"
 
 
 @on_a_loop
 async def test_what_another_thread_does_keeps_nobody_waiting() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     may_end = threading.Event()
     log: list[str] = []
 
     def work() -> Work[str]:
         log.append("begun")
-        done = yield from elsewhere(lambda: may_end.wait(60))
+        done = yield from run_in_thread(lambda: may_end.wait(60))
         log.append(f"done {done}")
         yield 1
         return "result"
 
-    pending = turns.run(work())
+    pending = slices.run(work())
     assert log == ["begun"]
-    assert await turned(turns.queue(steps(2, SLICE_UNITS, name="other"))) == "other done"
+    assert await turned(slices.queue(steps(2, SLICE_UNITS, name="other"))) == "other done"
     assert not pending.done
     may_end.set()
     assert await turned(pending) == "result"
     assert log == ["begun", "done True"]
-    turns.close()
+    slices.close()
 
 
 @on_a_loop
 async def test_the_other_thread_yields_the_interpreter_early() -> None:
     """Each event of the loop waits for it: with the default of 5 ms, 20 connections for 0.2 s."""
     intervals_s: list[float] = []
-    turns = Turns()
+    slices = SliceScheduler()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.setswitchinterval", intervals_s.append)
-        assert turns.run(steps(1, 1, name="here")) == "here done"
+        assert slices.run(steps(1, 1, name="here")) == "here done"
         assert intervals_s == []
-        assert await turned(turns.run(elsewhere(lambda: "there"))) == "there"
+        assert await turned(slices.run(run_in_thread(lambda: "there"))) == "there"
     assert intervals_s == [SWITCH_S]
     assert SWITCH_S < 0.001
-    turns.close()
+    slices.close()
 
 
 @on_a_loop
 async def test_a_fault_of_the_other_thread_is_raised_in_the_work() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
 
     def work() -> Work[str]:
         try:
-            yield from elsewhere(lambda: [][0])
+            yield from run_in_thread(lambda: [][0])
         except IndexError:
             return "caught"
         return "nothing"
 
-    assert await turned(turns.run(work())) == "caught"
-    turns.close()
+    assert await turned(slices.run(work())) == "caught"
+    slices.close()
 
 
 @on_a_loop
@@ -228,34 +228,34 @@ async def test_what_the_other_thread_held_when_it_failed_is_free_at_once() -> No
 
     def work() -> Work[str]:
         try:
-            yield from elsewhere(fail)
+            yield from run_in_thread(fail)
         except ValueError:
             return "failed"
         return "done"
 
-    turns = Turns()
+    slices = SliceScheduler()
     gc.disable()
     try:
-        assert await turned(turns.run(work())) == "failed"
+        assert await turned(slices.run(work())) == "failed"
         assert held[0]() is None
     finally:
         gc.enable()
-        turns.close()
+        slices.close()
 
 
 @on_a_loop
 async def test_nothing_goes_on_when_the_broker_has_stopped() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     log: list[str] = []
     may_end = threading.Event()
 
     def work() -> Work[None]:
-        yield from elsewhere(lambda: may_end.wait(60))
+        yield from run_in_thread(lambda: may_end.wait(60))
         log.append("went on")
 
-    turns.run(work())
-    turns.queue(steps(2, 1, log, "waited"))
-    turns.close()
+    slices.run(work())
+    slices.queue(steps(2, 1, log, "waited"))
+    slices.close()
     may_end.set()
     for _ in range(20):
         await asyncio.sleep(0)
@@ -265,17 +265,17 @@ async def test_nothing_goes_on_when_the_broker_has_stopped() -> None:
 def test_who_needs_a_result_at_once_does_it_all_in_one_go() -> None:
     def work() -> Work[str]:
         yield 1
-        return (yield from elsewhere(lambda: "done here"))
+        return (yield from run_in_thread(lambda: "done here"))
 
-    assert finished(work()) == "done here"
+    assert run_now(work()) == "done here"
 
 
 @on_a_loop
 async def test_large_work_that_nobody_waits_for_is_not_begun() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     log: list[str] = []
-    gone = turns.queue(steps(3, SLICE_UNITS, log, "gone"), may_drop=True)
-    kept = turns.queue(steps(3, 1, log, "kept"))
+    gone = slices.queue(steps(3, SLICE_UNITS, log, "gone"), may_drop=True)
+    kept = slices.queue(steps(3, 1, log, "kept"))
     gone.abandon()
     kept.abandon()
     for _ in range(10):
@@ -285,22 +285,22 @@ async def test_large_work_that_nobody_waits_for_is_not_begun() -> None:
 
 @on_a_loop
 async def test_nor_is_what_another_thread_would_do_for_it() -> None:
-    turns = Turns()
+    slices = SliceScheduler()
     may_end = threading.Event()
     done: list[str] = []
 
     def work(name: str, may_drop: bool) -> Work[None]:
-        yield from elsewhere(lambda: done.append(name), may_drop)
+        yield from run_in_thread(lambda: done.append(name), may_drop)
 
     def busy() -> Work[None]:
-        yield from elsewhere(lambda: may_end.wait(60))
+        yield from run_in_thread(lambda: may_end.wait(60))
 
-    first = turns.run(busy())
-    turns.run(work("gone", True)).abandon()
-    turns.run(work("not acknowledged", False)).abandon()
-    last = turns.run(work("last", True))
+    first = slices.run(busy())
+    slices.run(work("gone", True)).abandon()
+    slices.run(work("not acknowledged", False)).abandon()
+    last = slices.run(work("last", True))
     may_end.set()
     await turned(first)
     await turned(last)
     assert done == ["not acknowledged", "last"]
-    turns.close()
+    slices.close()

@@ -52,7 +52,10 @@ def test_the_hmac_is_the_password_of_the_owner(mechanism: str) -> None:
     clock.now_ms += 20
     credentials = ScramCredentials(tokens)
     server = ScramServer(
-        MECHANISMS[mechanism], credentials.of(mechanism), "n", credentials.tokens_of(mechanism)
+        MECHANISMS[mechanism],
+        credentials.lookup_for(mechanism),
+        "n",
+        credentials.token_lookup_for(mechanism),
     )
     password = base64.b64encode(tokens.hmac("id")).decode()
     client = conversation(mechanism, Credentials("id", password, is_token=True), "c")
@@ -63,7 +66,7 @@ def test_the_hmac_is_the_password_of_the_owner(mechanism: str) -> None:
 
 def test_a_credential_is_made_once_and_goes_with_its_token() -> None:
     tokens = known(TOKEN)
-    find = tokens.of("SCRAM-SHA-256")
+    find = tokens.lookup_for("SCRAM-SHA-256")
     first, again = find("id"), find("id")
     assert first is not None
     assert again is not None
@@ -78,4 +81,4 @@ def test_a_credential_is_made_once_and_goes_with_its_token() -> None:
 
 
 def test_without_tokens_nobody_logs_in_by_one() -> None:
-    assert ScramCredentials().tokens_of("SCRAM-SHA-256")("id") is None
+    assert ScramCredentials().token_lookup_for("SCRAM-SHA-256")("id") is None

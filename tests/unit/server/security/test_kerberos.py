@@ -15,7 +15,7 @@ from kafkapy.security.kerberos import gss_library
 from kafkapy.security.kerberos.gss_context import CHOICE, GssContext, GssFailed
 from kafkapy.security.kerberos.login import MODULE, KerberosLogin
 from kafkapy.security.sasl.server import RefusedSilently
-from kafkapy.server.security.kerberos import OwnLogin, accepting
+from kafkapy.server.security.kerberos import OwnLogin, server_factory
 from tests.harness.security.scripted_gss import ScriptedContext
 
 KEY = "listener.name.x.gssapi.sasl.jaas.config"
@@ -68,7 +68,7 @@ def given(options: str = KEYTAB, **more: str) -> PrefixedProperties:
         "sasl.kerberos.service.name": "kafka",
         **others,
     }
-    return of_listener(properties, "X").within("listener.name.x.gssapi.")
+    return of_listener(properties, "X").with_prefixes("listener.name.x.gssapi.")
 
 
 def login(begin: Any) -> str | None:
@@ -81,13 +81,15 @@ def login(begin: Any) -> str | None:
 
 def test_users_are_named_by_the_rules_of_the_listener() -> None:
     rules = "sasl_kerberos_principal_to_local_rules"
-    assert login(accepting(given())) == "Alice"
-    begin = accepting(given(**{rules: "RULE:[2:$1],RULE:[1:$1]/L", f"listener_name_y_{rules}": ""}))
+    assert login(server_factory(given())) == "Alice"
+    begin = server_factory(
+        given(**{rules: "RULE:[2:$1],RULE:[1:$1]/L", f"listener_name_y_{rules}": ""})
+    )
     assert login(begin) == "alice"
-    own = accepting(given(**{rules: "DEFAULT", f"listener_name_x_{rules}": "RULE:[1:$1]/U"}))
+    own = server_factory(given(**{rules: "DEFAULT", f"listener_name_x_{rules}": "RULE:[1:$1]/U"}))
     assert login(own) == "ALICE"
     with pytest.raises(RefusedSilently, match="No rules apply to Alice@R"):
-        login(accepting(given(**{rules: "RULE:[2:$1]"})))
+        login(server_factory(given(**{rules: "RULE:[2:$1]"})))
 
 
 @pytest.mark.parametrize(
@@ -102,14 +104,14 @@ def test_users_are_named_by_the_rules_of_the_listener() -> None:
 )
 def test_what_cannot_be_served(properties: PrefixedProperties, said: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        accepting(properties)
+        server_factory(properties)
     assert str(refused.value).startswith(said)
 
 
 def test_a_key_that_is_not_in_the_keytab(library: type[Library]) -> None:
     library.failure = "No key of kafka/h@R in keytab /k: no such file"
     with pytest.raises(ConfigError) as refused:
-        accepting(given())
+        server_factory(given())
     assert str(refused.value) == f"{KEY}: No key of kafka/h@R in keytab /k: no such file"
 
 

@@ -158,7 +158,7 @@ def test_client_auth(identity: str | None, protocol: str, key: str, mode: ssl.Ve
         **{key: "required"},
     )
     assert found.tls is not None
-    assert found.tls.accepting().verify_mode is mode
+    assert found.tls.accept_context().verify_mode is mode
 
 
 def test_how_users_are_named(identity: str | None) -> None:

@@ -46,14 +46,14 @@ def shown(identity: Path) -> bytes:
 
 def renew(tls: ListenerTls, configs: dict[str, str]) -> bool:
     """Whether there was something to renew."""
-    stores = tls.renewed(configs)
+    stores = tls.read_if_changed(configs)
     if stores is not None:
         tls.replace(stores)
     return stores is not None
 
 
 def served(tls: ListenerTls) -> bytes:
-    return certificate_of(tls.accepting())
+    return certificate_of(tls.accept_context())
 
 
 def test_another_file_serves_until_the_config_goes(identities: Identities | None) -> None:
@@ -61,7 +61,7 @@ def test_another_file_serves_until_the_config_goes(identities: Identities | None
         return
     first, second = identities.make(), identities.make()
     tls = ListenerTls(LISTENER, {"ssl.keystore.location": str(first)})
-    before = tls.accepting()
+    before = tls.accept_context()
     assert not renew(tls, {"listener.name.y.ssl.keystore.location": str(second)})
     assert renew(tls, {KEYSTORE: str(second)})
     assert (served(tls), certificate_of(before)) == (shown(second), shown(first))
@@ -93,8 +93,8 @@ def test_a_truststore_is_read_again_too(identities: Identities | None) -> None:
     both = identities.directory / "both.crt"
     both.write_text(store.with_suffix(".crt").read_text() + other.with_suffix(".crt").read_text())
     assert renew(tls, {TRUSTSTORE: str(both)})
-    assert tls.accepting().verify_mode is ssl.CERT_REQUIRED
-    assert tls.accepting().cert_store_stats()["x509"] == 2
+    assert tls.accept_context().verify_mode is ssl.CERT_REQUIRED
+    assert tls.accept_context().cert_store_stats()["x509"] == 2
 
 
 @pytest.mark.parametrize("key", [KEYSTORE, TRUSTSTORE])
@@ -110,7 +110,7 @@ def test_a_bad_store_is_named_and_the_old_one_stays(
     given = {"ssl.keystore.location": str(store), "ssl.truststore.location": str(store)}
     tls = ListenerTls(LISTENER, given)
     with pytest.raises(ConfigError, match=f"{REFUSED}{key}={bad} cannot be used: ") as refused:
-        tls.renewed({key: str(bad)})
+        tls.read_if_changed({key: str(bad)})
     assert "\n" not in str(refused.value)
     assert served(tls) == shown(store)
 
@@ -130,7 +130,7 @@ def test_who_it_is_for_stays_unless_allowed(
     first, second = identities.make(), identities.make(name, host)
     given = {"ssl.keystore.location": str(first)}
     with pytest.raises(ConfigError, match=f"{REFUSED}{KEYSTORE}={second}.* {said}") as refused:
-        ListenerTls(LISTENER, given).renewed({KEYSTORE: str(second)})
+        ListenerTls(LISTENER, given).read_if_changed({KEYSTORE: str(second)})
     assert f"{allow}=true" in str(refused.value)
     for key in (allow, f"listener.name.x.{allow}"):
         assert renew(ListenerTls(LISTENER, {**given, key: "true"}), {KEYSTORE: str(second)})
@@ -142,7 +142,7 @@ def test_a_truststore_cannot_be_added(identities: Identities | None) -> None:
     store = identities.make()
     tls = ListenerTls(LISTENER, {"ssl.keystore.location": str(store)})
     with pytest.raises(ConfigError, match=f"{REFUSED}{TRUSTSTORE}={store} cannot be added"):
-        tls.renewed({TRUSTSTORE: str(store)})
+        tls.read_if_changed({TRUSTSTORE: str(store)})
 
 
 def test_between_brokers_the_trust_comes_first(identities: Identities | None) -> None:
@@ -154,16 +154,16 @@ def test_between_brokers_the_trust_comes_first(identities: Identities | None) ->
     both.write_text("".join(x.with_suffix(".crt").read_text() for x in (first, second)))
     given = {"ssl.keystore.location": str(first), "ssl.truststore.location": str(first)}
     tls = ListenerTls(LISTENER, given, "required", connects=True)
-    assert tls.connecting().check_hostname
+    assert tls.connect_context().check_hostname
     with pytest.raises(ConfigError, match=f"{REFUSED}a broker with the stores in force could not"):
-        tls.renewed({KEYSTORE: str(second), TRUSTSTORE: str(both)})
+        tls.read_if_changed({KEYSTORE: str(second), TRUSTSTORE: str(both)})
     with pytest.raises(ConfigError, match=f"{REFUSED}a broker with the new stores could not"):
-        ListenerTls(LISTENER, given, connects=True).renewed({TRUSTSTORE: str(second)})
+        ListenerTls(LISTENER, given, connects=True).read_if_changed({TRUSTSTORE: str(second)})
     assert renew(tls, {TRUSTSTORE: str(both)})
     assert renew(tls, {TRUSTSTORE: str(both), KEYSTORE: str(second)})
     assert renew(tls, {TRUSTSTORE: str(second), KEYSTORE: str(second)})
     assert served(tls) == shown(second)
-    assert tls.connecting().cert_store_stats()["x509"] == 1
+    assert tls.connect_context().cert_store_stats()["x509"] == 1
 
 
 def test_a_key_that_no_cipher_suite_wants(identities: Identities | None) -> None:

@@ -51,7 +51,7 @@ def test_each_connection_has_the_stores_of_its_time() -> None:
     class Tls:
         made = 0
 
-        def connecting(self) -> int:
+        def connect_context(self) -> int:
             self.made += 1
             return self.made
 

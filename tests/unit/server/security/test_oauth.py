@@ -31,7 +31,7 @@ def properties(line: str = "", **more: str) -> PrefixedProperties:
     """Those of a listener X for the mechanism; `_` stands for a dot."""
     given = {f"{PREFIX}{key.replace('_', '.')}": value for key, value in more.items()}
     given = {f"{PREFIX}sasl.jaas.config": f"{MODULE} required {line};", **given}
-    return of_listener(given, "x").within(PREFIX)
+    return of_listener(given, "x").with_prefixes(PREFIX)
 
 
 def signing(**more: str) -> PrefixedProperties:
@@ -78,7 +78,7 @@ class World:
 
 def test_unsecured_tokens_by_default(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
-    begin = world.oauth.accepting(properties('unsecuredValidatorPrincipalClaimName="name"'))
+    begin = world.oauth.server_factory(properties('unsecuredValidatorPrincipalClaimName="name"'))
     assert f"{PREFIX}sasl.jaas.config: unsecured tokens are taken" in caplog.text
     exp = world.clock.time_ms() // 1000 + 60
     assert world.logs_in(begin, encode_unsecured({"name": "bob", "exp": exp})) == "bob"
@@ -93,9 +93,9 @@ def test_a_listener_that_comes_later_has_keys_as_soon_as_there_are_any(
     async def scenario() -> None:
         world = World()
         await world.oauth.start(world.spawn)
-        begin = world.oauth.accepting(signing())
+        begin = world.oauth.server_factory(signing())
         world.is_away = True
-        await world.oauth.go_on(world.spawn)
+        await world.oauth.start_added(world.spawn)
         assert f"{JWKS} cannot be had: nobody is there" in caplog.text
         world.is_away = False
         value = world.token()
@@ -111,7 +111,7 @@ def test_a_listener_that_comes_later_has_keys_as_soon_as_there_are_any(
 def test_keys_are_fetched_and_follow_the_issuer() -> None:
     async def scenario() -> None:
         world = World()
-        begin = world.oauth.accepting(signing())
+        begin = world.oauth.server_factory(signing())
         assert world.asked == []  # nothing before the start
         await world.oauth.start(world.spawn)
         assert world.logs_in(begin, world.token()) == "alice"
@@ -135,7 +135,7 @@ def test_a_fault_that_nobody_expected_does_not_end_the_fetching_of_keys(
 
     async def scenario() -> None:
         world = World()
-        begin = world.oauth.accepting(signing())
+        begin = world.oauth.server_factory(signing())
         await world.oauth.start(world.spawn)
         world.issuer.rotate("second")
         value = world.token()
@@ -154,7 +154,7 @@ def test_listeners_that_ask_alike_share_their_keys() -> None:
     async def scenario() -> None:
         world = World()
         for audience in ("a", "b"):
-            world.oauth.accepting(signing(sasl_oauthbearer_expected_audience=audience))
+            world.oauth.server_factory(signing(sasl_oauthbearer_expected_audience=audience))
         await world.oauth.start(world.spawn)
         assert world.asked == [JWKS]
         for task in world.running:
@@ -167,7 +167,7 @@ def test_what_a_listener_expects() -> None:
     async def scenario() -> None:
         world = World()
         strict = signing(sasl_oauthbearer_expected_issuer="i")
-        begin = world.oauth.accepting(strict)
+        begin = world.oauth.server_factory(strict)
         await world.oauth.start(world.spawn)
         assert world.logs_in(begin, world.token()) is None
         now_s = world.clock.time_ms() // 1000
@@ -182,7 +182,7 @@ def test_what_a_listener_expects() -> None:
 def test_a_key_set_that_is_none() -> None:
     async def scenario() -> None:
         oauth = OAuth(ManualClock(), SeededRandom(1), lambda _: b"<html>")
-        oauth.accepting(signing(sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms="0"))
+        oauth.server_factory(signing(sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms="0"))
         with pytest.raises(ConfigError) as refused:
             await oauth.start(lambda work: work.close())
         assert str(refused.value).startswith(
@@ -205,24 +205,24 @@ def test_a_key_set_that_is_none() -> None:
 )
 def test_properties_that_are_wrong(given: dict[str, str], said: str) -> None:
     with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
-        World().oauth.accepting(signing(**given))
+        World().oauth.server_factory(signing(**given))
 
 
 def test_it_logs_in_with_a_token_of_its_own() -> None:
     world = World()
-    begin = world.oauth.logging_in(properties('unsecuredLoginStringClaim_sub="broker"'))
+    begin = world.oauth.login_factory(properties('unsecuredLoginStringClaim_sub="broker"'))
     first = next(begin())
     world.clock.now_ms += 1000
     assert next(begin()) != first  # each login has a token that was just made
     with pytest.raises(ConfigError, match="set unsecuredLoginStringClaim_sub"):
-        world.oauth.logging_in(properties())
+        world.oauth.login_factory(properties())
 
 
 def test_it_logs_in_with_a_token_of_the_issuers() -> None:
     async def scenario() -> None:
         world = World()
         line = 'clientId="c" clientSecret="s"'
-        begin = world.oauth.logging_in(
+        begin = world.oauth.login_factory(
             properties(
                 line,
                 sasl_login_callback_handler_class=LOGIN_HANDLER,

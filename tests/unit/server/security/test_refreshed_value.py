@@ -9,7 +9,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.security.oauth.http_request import FetchFailed
-from kafkapy.server.security.refreshed_value import RefreshedValue, Rhythm
+from kafkapy.server.security.refreshed_value import RefreshedValue, RefreshTimes
 from tests.harness.scripted.scripted_node import in_loop
 
 NEVER_MS = 1_000_000
@@ -39,7 +39,9 @@ class Source:
 
 
 def kept(source: Source, after_ms: int = NEVER_MS, again: int = 0) -> RefreshedValue[int]:
-    return RefreshedValue("It", source, Rhythm(lambda _: after_ms, 0, lambda: iter([0] * again), 0))
+    return RefreshedValue(
+        "It", source, RefreshTimes(lambda _: after_ms, 0, lambda: iter([0] * again), 0)
+    )
 
 
 def test_it_is_there_from_the_start_and_fetched_elsewhere() -> None:
@@ -117,7 +119,7 @@ def test_a_hurry_waits_for_the_pause() -> None:
     async def scenario() -> None:
         source = Source()
         one = RefreshedValue(
-            "It", source, Rhythm(lambda _: NEVER_MS, 0, lambda: iter(()), NEVER_MS)
+            "It", source, RefreshTimes(lambda _: NEVER_MS, 0, lambda: iter(()), NEVER_MS)
         )
         await one.start()
         running = asyncio.ensure_future(one.run())

@@ -43,8 +43,8 @@ def values(brokers: ScriptedLeaders, partition: int, topic: str = "t") -> list[b
 def test_keys_go_where_javas_producer_puts_them_and_stay_in_order() -> None:
     keys = ["alice", "bob", "carol"] * 5  # murmur2, modulo 4: 1, 2, 2
     texts = [f"{key} {i}" for i, key in enumerate(keys)]
-    halves = [batch_of(key=keys[a:b], value=texts[a:b]) for a, b in ((0, 8), (8, 15))]
-    brokers = written(halves, {"t": 4})
+    split_in_two = [batch_of(key=keys[a:b], value=texts[a:b]) for a, b in ((0, 8), (8, 15))]
+    brokers = written(split_in_two, {"t": 4})
     encoded = [text.encode() for text in texts]
     assert values(brokers, 1) == encoded[::3]
     assert values(brokers, 2) == [each for i, each in enumerate(encoded) if i % 3]
@@ -75,7 +75,7 @@ def test_rows_without_a_key_fill_one_batch_after_the_other() -> None:
     rows = batch_of(value=[bytes(100)] * 100)
     brokers = written([rows, rows], {"t": 3}, **{"batch.size": "2000"})
     assert len(brokers.values()) == 200
-    requests = brokers.scripted.asked(ApiKey.PRODUCE)
+    requests = brokers.scripted.requests_of(ApiKey.PRODUCE)
     partitions = [request.topic_data[0].partition_data[0].index for request in requests]
     assert len(requests) >= 200 * 110 // 2000
     # A full batch is followed by one for another partition.
@@ -87,7 +87,7 @@ def test_a_batch_size_below_a_header_makes_batches_of_one_row(size: str) -> None
     rows = batch_of(key=["a", "b"], value=["1", None])
     brokers = written([rows], {"t": 1}, **{"batch.size": size})
     assert values(brokers, 0) == [b"1", None]
-    assert len(brokers.scripted.asked(ApiKey.PRODUCE)) == 2
+    assert len(brokers.scripted.requests_of(ApiKey.PRODUCE)) == 2
 
 
 def test_each_row_to_the_topic_it_names() -> None:
@@ -101,7 +101,7 @@ def test_each_row_to_the_topic_it_names() -> None:
 def test_memory_is_bounded_where_there_are_many_partitions() -> None:
     rows = batch_of(value=[bytes(1000)] * 50, partition=pa.array(range(50), pa.int32()))
     brokers = written([rows] * 4, {"t": 50}, **{"buffer.memory": "60000"})
-    requests = brokers.scripted.asked(ApiKey.PRODUCE)
+    requests = brokers.scripted.requests_of(ApiKey.PRODUCE)
     assert len(requests) > 1  # sent before the end
     assert all(len(request.topic_data[0].partition_data) > 10 for request in requests)
 

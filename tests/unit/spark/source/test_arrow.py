@@ -26,7 +26,7 @@ ALL = default_columns(include_headers=True)
 def batches(log: bytes, names: Sequence[str] = ALL) -> list[pa.RecordBatch]:
     found = [
         batch
-        for columns in decode_columns(log, 0, 2**62, wanted=arrow.wanted(names))
+        for columns in decode_columns(log, 0, 2**62, selection=arrow.fields_to_decode(names))
         for batch in arrow.record_batches(columns, TP, names)
     ]
     for batch in found:
@@ -73,7 +73,7 @@ def test_a_time_that_spark_cannot_hold_is_an_error(names: tuple[str, ...]) -> No
         assert batch.column("timestamp").cast(pa.int64()).to_pylist() == [ms * 1000]
     for ms in (limit_ms + 1, 2**63 - 1, -limit_ms - 2):
         log = build_batch([RecordData(b"k", b"v", NOW_MS), RecordData(b"k", b"w", ms)])
-        (columns,) = decode_columns(log, 0, 2**62, wanted=arrow.wanted(names))
+        (columns,) = decode_columns(log, 0, 2**62, selection=arrow.fields_to_decode(names))
         interval = Interval(low=0)
         for bounds in (ANY, interval):
             if names == ("value",) and bounds is ANY:

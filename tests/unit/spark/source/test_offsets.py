@@ -16,6 +16,7 @@ from kafkapy.spark.source.offsets import (
     DataLossError,
     OffsetRange,
     end_offset,
+    existing_part,
     from_json_object,
     parse_offsets,
     parse_partitions,
@@ -26,7 +27,6 @@ from kafkapy.spark.source.offsets import (
     split_ranges,
     start_of,
     to_json_object,
-    what_is_left,
 )
 
 A, B, C = TopicPartition("a", 0), TopicPartition("a", 10), TopicPartition("b", 0)
@@ -109,7 +109,7 @@ def test_losses_name_partition_and_offsets(
     earliest = {tp: low for tp, (low, _) in there.items()}
     latest = {tp: high for tp, (_, high) in there.items()}
     planned, losses = plan_ranges(start, end, earliest, latest)
-    left = [what_is_left(each, earliest, latest) for each in planned]
+    left = [existing_part(each, earliest, latest) for each in planned]
     assert [each for each in left if each.size] == [OffsetRange(*r) for r in ranges]
     (loss,) = losses
     assert all(word in loss for word in words), loss
@@ -128,7 +128,7 @@ def test_losses_name_partition_and_offsets(
 )
 def test_what_is_left_of_a_range(there: tuple[int, int] | None, left: tuple[int, int]) -> None:
     earliest, latest = ({A: there[0]}, {A: there[1]}) if there else ({}, {})
-    assert what_is_left(OffsetRange(A, 3, 8), earliest, latest) == OffsetRange(A, *left)
+    assert existing_part(OffsetRange(A, 3, 8), earliest, latest) == OffsetRange(A, *left)
 
 
 def test_nothing_to_read_is_never_a_loss() -> None:

@@ -11,7 +11,13 @@ from pyspark.sql.streaming import StreamingQuery
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.source.progress import Metrics, MicroBatch, follow, line, micro_batch
+from kafkapy.spark.source.progress import (
+    Metrics,
+    MicroBatch,
+    format_line,
+    micro_batch,
+    report_progress,
+)
 from tests.harness.processes.broker_process import free_port
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 1)
@@ -57,8 +63,8 @@ def test_a_source_that_counts_otherwise_has_no_lag(offset: str) -> None:
 
 def test_a_line_sums_the_lag_of_a_topic() -> None:
     batch = MicroBatch(7, 1500, 1000.4, 1499, {A: 15_000, TopicPartition("a", 1): 1, B: 0})
-    assert line(batch) == "batch 7: 1,500 rows in 1.5 s, 1,000 rows/s, lag a 15,001, b 0"
-    assert line(batch._replace(lag={})).endswith("lag unknown")
+    assert format_line(batch) == "batch 7: 1,500 rows in 1.5 s, 1,000 rows/s, lag a 15,001, b 0"
+    assert format_line(batch._replace(lag={})).endswith("lag unknown")
 
 
 class Query:
@@ -79,14 +85,14 @@ class Query:
 def test_every_batch_with_rows_is_reported_once() -> None:
     seen: list[int] = []
     query = Query()
-    follow(cast(StreamingQuery, query), [lambda batch: seen.append(batch.batch_id)])
+    report_progress(cast(StreamingQuery, query), [lambda batch: seen.append(batch.batch_id)])
     assert seen == [0, 1, 2]
     assert query.waits == 3
 
 
 def test_nobody_to_tell_is_a_plain_wait() -> None:
     query = Query()
-    follow(cast(StreamingQuery, query), [])
+    report_progress(cast(StreamingQuery, query), [])
     assert query.waits == 1
 
 

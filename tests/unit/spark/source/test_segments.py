@@ -11,7 +11,7 @@ import pytest
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.pushdown import Bounds, Interval
-from kafkapy.spark.source.segments import Replica, find_replicas, longest, read_segment
+from kafkapy.spark.source.segments import Replica, find_replicas, longest_replicas, read_segment
 from kafkapy.spark.source.source_columns import COLUMNS
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.log_builder import LogBuilder, row
@@ -132,7 +132,7 @@ def test_of_several_replicas_the_one_that_reaches_furthest(tmp_path: Path) -> No
     LogBuilder(tmp_path / "c", topic_partition=other).append().stop()
     found = find_replicas([str(tmp_path / name) for name in "abc"])
     assert len(found) == 4
-    chosen = longest(found)
+    chosen = longest_replicas(found)
     assert [(one.topic_partition, one.directory.parent.name) for one in chosen] == [
         (other, "c"),
         (ORDERS, "b"),
@@ -151,9 +151,9 @@ def test_a_replica_with_a_corrupt_batch_reaches_as_far_as_can_be_read(
     damaged.write_bytes(data)
     found = find_replicas([str(tmp_path / name) for name in "ab"])
     with pytest.raises(ApiError, match=str(damaged)):
-        longest(found)
+        longest_replicas(found)
     with caplog.at_level(logging.WARNING):
-        (chosen,) = longest(found, skip_corrupt=True)
+        (chosen,) = longest_replicas(found, skip_corrupt=True)
     assert chosen.directory.parent.name == "b"
     assert str(damaged) in caplog.text
 

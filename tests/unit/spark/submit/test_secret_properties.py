@@ -14,16 +14,16 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import parse_properties
 from kafkapy.spark.submit import submit
 from kafkapy.spark.submit.secret_properties import properties_file
-from kafkapy.spark.submit.submit import Submission, Wiring
+from kafkapy.spark.submit.submit import JobConf, Submission
 
 JAAS = 'x required username="u" password="it\'s \\"secret\\"";'
-WIRED = Wiring("t", properties={"bootstrap.servers": "b:1", "sasl.jaas.config": JAAS, "é": "ü\n"})
-OPEN = Wiring("t", properties={"bootstrap.servers": "b:1"})
+WIRED = JobConf("t", properties={"bootstrap.servers": "b:1", "sasl.jaas.config": JAAS, "é": "ü\n"})
+OPEN = JobConf("t", properties={"bootstrap.servers": "b:1"})
 NAME = "spark.kafkapy.kafka.sasl.jaas.config"
 
 
-def content(line: str, home: Path, wiring: Wiring = WIRED) -> dict[str, str]:
-    found = submit.properties_of(submit.split(line.split()), wiring, home, {})
+def content(line: str, home: Path, job_conf: JobConf = WIRED) -> dict[str, str]:
+    found = submit.properties_of(submit.split(line.split()), job_conf, home, {})
     return {} if found is None else parse_properties(found.decode("latin-1"))
 
 

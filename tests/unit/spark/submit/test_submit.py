@@ -12,9 +12,9 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.submit import submit
-from kafkapy.spark.submit.submit import Submission, Wiring
+from kafkapy.spark.submit.submit import JobConf, Submission
 
-WIRED = Wiring("logs", "alerts", "/ckpt", {"bootstrap.servers": "b:9092"})
+WIRED = JobConf("logs", "alerts", "/ckpt", {"bootstrap.servers": "b:9092"})
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def script(tmp_path: Path) -> str:
     return str(path)
 
 
-def words(line: str, home: Path, wiring: Wiring = WIRED) -> list[str]:
-    return submit.command_line(submit.split(line.split()), wiring, home, home / "cache")
+def words(line: str, home: Path, job_conf: JobConf = WIRED) -> list[str]:
+    return submit.command_line(submit.split(line.split()), job_conf, home, home / "cache")
 
 
 def confs(command: list[str]) -> dict[str, str]:
@@ -62,10 +62,10 @@ def test_topics_are_wired_by_conf_and_everything_else_passes(home: Path, script:
 
 
 def test_sql_takes_the_place_of_a_script(home: Path) -> None:
-    wiring = Wiring(
+    job_conf = JobConf(
         "logs", sql="SELECT 1", schema="a INT", once=True, metrics_port=9404, columns="value"
     )
-    command = words("--master yarn", home, wiring)
+    command = words("--master yarn", home, job_conf)
     assert command[-1].endswith("kafkapy/spark/submit/transform_job.py")
     wired = confs(command)
     assert wired["spark.kafkapy.sql"] == "SELECT 1"
@@ -148,10 +148,10 @@ def test_files_of_the_users_settings_stay(place: str, home: Path, tmp_path: Path
         (home / "conf").mkdir(parents=True)
         text = "".join(f"{name} {value}\n" for name, value in settings.items())
         (home / "conf" / "spark-defaults.conf").write_text(text)
-    command = words(f"{line}{job}", home, Wiring(source="t"))
+    command = words(f"{line}{job}", home, JobConf(source="t"))
     assert command[command.index("--py-files") + 1].startswith("a.zip,b.py,")
     assert command[command.index("--files") + 1] == f"c.csv,{job}"
-    flags = words(f"{line}--py-files d.py --files e.csv {job}", home, Wiring(source="t"))
+    flags = words(f"{line}--py-files d.py --files e.csv {job}", home, JobConf(source="t"))
     assert flags[flags.index("--py-files") + 1].startswith("d.py,/")  # which Spark prefers
     assert f"e.csv,{job}" in flags
 
@@ -173,7 +173,7 @@ def test_a_transform_is_run_by_its_own_job(tmp_path: Path, home: Path) -> None:
     assert command[-2:] == [str(script), "x"]
     remote = words(f"--master yarn --files a.txt {script}", home)
     assert remote[remote.index("--files", remote.index("--files") + 1) + 1] == f"a.txt,{script}"
-    assert words(str(script), home, Wiring())[-1] == str(script)
+    assert words(str(script), home, JobConf())[-1] == str(script)
 
 
 def test_a_script_that_cannot_be_read(home: Path, tmp_path: Path) -> None:
@@ -226,14 +226,14 @@ def test_a_fork_server_is_for_python_jobs_whose_workers_are_ours(home: Path, scr
         for at in (cache, home)
     )
     job = words(f"--master local {script}", home)
-    assert submit.has_local_workers(job, ours, cache)
-    assert not submit.has_local_workers(job, theirs, cache)
-    assert not submit.has_local_workers(words("--class Main job.jar x.py", home), ours, cache)
+    assert submit.uses_worker_python(job, ours, cache)
+    assert not submit.uses_worker_python(job, theirs, cache)
+    assert not submit.uses_worker_python(words("--class Main job.jar x.py", home), ours, cache)
     other = words(f"--conf spark.pyspark.python=python3 {script}", home)
-    assert not submit.has_local_workers(other, ours, cache)
-    assert not submit.has_local_workers(words("--version", home), ours, cache)
+    assert not submit.uses_worker_python(other, ours, cache)
+    assert not submit.uses_worker_python(words("--version", home), ours, cache)
     query = replace(WIRED, sql="SELECT 1")
-    assert submit.has_local_workers(words("--name n", home, query), ours, cache)
+    assert submit.uses_worker_python(words("--name n", home, query), ours, cache)
 
 
 def test_a_conf_is_added_unless_it_is_given() -> None:

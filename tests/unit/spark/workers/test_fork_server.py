@@ -17,18 +17,25 @@ import pytest
 from dev.verify.leftovers import outlives
 from kafkapy.spark.source.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.workers import fork_server, fork_server_launcher
-from kafkapy.spark.workers.fork_server import Caller, decoded, fits, received
+from kafkapy.spark.workers.fork_server import (
+    ProcessSpec,
+    decode_request,
+    is_compatible,
+    receive_request,
+)
 from kafkapy.spark.workers.fork_server_launcher import LENGTH_BYTES, READY, SOCKET_VARIABLE
 from tests.harness.plugins import leaks
 from tests.harness.processes.waiting import wait_until
 
-OWN = Caller("/bin/python", "/here", (), {"HOME": "/root", "OMP_NUM_THREADS": "1"})
+OWN = ProcessSpec("/bin/python", "/here", (), {"HOME": "/root", "OMP_NUM_THREADS": "1"})
 SPARK = {"SPARK_REUSE_WORKER": "1", "PYTHON_WORKER_FACTORY_SECRET": "s", "PYSPARK_PYTHON": "p"}
-ASKED = Caller("/bin/python", "/here", ("-m", "pyspark.daemon", "m"), {"HOME": "/root", **SPARK})
+ASKED = ProcessSpec(
+    "/bin/python", "/here", ("-m", "pyspark.daemon", "m"), {"HOME": "/root", **SPARK}
+)
 LIMIT_S = 60.0
 
 
-def with_environ(**changed: str) -> Caller:
+def with_environ(**changed: str) -> ProcessSpec:
     return ASKED._replace(environ={**ASKED.environ, **changed})
 
 
@@ -36,23 +43,23 @@ def with_environ(**changed: str) -> Caller:
     "asked",
     [
         ASKED,
-        ASKED._replace(words=("-m", "pyspark.sql.streaming.python_streaming_source_runner")),
+        ASKED._replace(arguments=("-m", "pyspark.sql.streaming.python_streaming_source_runner")),
         with_environ(OMP_NUM_THREADS="1"),
         with_environ(SHLVL="3", _="/bin/sh", PWD="/elsewhere"),
         with_environ(PYTHONPATH=""),
     ],
 )
-def test_what_spark_tells_its_workers_makes_no_difference(asked: Caller) -> None:
-    assert fits(OWN, asked)
+def test_what_spark_tells_its_workers_makes_no_difference(asked: ProcessSpec) -> None:
+    assert is_compatible(OWN, asked)
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        ASKED._replace(words=()),
-        ASKED._replace(words=("-m",)),
-        ASKED._replace(words=("-c", "pyspark.daemon")),
-        ASKED._replace(words=("-m", "my.daemon", "pyspark.worker")),
+        ASKED._replace(arguments=()),
+        ASKED._replace(arguments=("-m",)),
+        ASKED._replace(arguments=("-c", "pyspark.daemon")),
+        ASKED._replace(arguments=("-m", "my.daemon", "pyspark.worker")),
         ASKED._replace(executable="/usr/bin/python3"),
         ASKED._replace(directory="/"),
         ASKED._replace(environ=SPARK),  # without HOME
@@ -64,21 +71,21 @@ def test_what_spark_tells_its_workers_makes_no_difference(asked: Caller) -> None
         with_environ(PYTHON_FAULTHANDLER_DIR="/tmp/f"),
     ],
 )
-def test_anything_else_does(asked: Caller) -> None:
-    assert not fits(OWN, asked)
+def test_anything_else_does(asked: ProcessSpec) -> None:
+    assert not is_compatible(OWN, asked)
 
 
 def test_a_path_is_its_entries_in_order() -> None:
     own = OWN._replace(environ={**OWN.environ, "PYTHONPATH": "/a:/b"})
-    assert fits(own, with_environ(PYTHONPATH="/a:/b:/b:/a"))  # Spark says it twice
-    assert not fits(own, with_environ(PYTHONPATH="/b:/a"))
-    assert not fits(own, ASKED)
+    assert is_compatible(own, with_environ(PYTHONPATH="/a:/b:/b:/a"))  # Spark says it twice
+    assert not is_compatible(own, with_environ(PYTHONPATH="/b:/a"))
+    assert not is_compatible(own, ASKED)
 
 
 @pytest.mark.parametrize("text", [b"", b"python\0/here", b"python\0/here\0many\0-m"])
 def test_what_no_launcher_says(text: bytes) -> None:
     with pytest.raises(ValueError, match=r"unpack|invalid literal"):
-        decoded(text)
+        decode_request(text)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +102,7 @@ def test_a_launcher_that_says_too_little(message: bytes, error: type[Exception])
         launcher.sendall(message)
         launcher.shutdown(socket.SHUT_WR)
         with pytest.raises(error):
-            received(fork_servers)
+            receive_request(fork_servers)
         assert launcher.recv(1) == READY
 
 
@@ -113,7 +120,7 @@ class Running:
 
     def daemon(self, **environ: str) -> subprocess.Popen[bytes]:
         """A pyspark.daemon that has said where it listens."""
-        words = [
+        arguments = [
             "-I",
             "-S",
             fork_server_launcher.__file__,
@@ -122,7 +129,7 @@ class Running:
             "pyspark.worker",
         ]
         process = subprocess.Popen(
-            [sys.executable, *words],
+            [sys.executable, *arguments],
             env={**self.environ, "SPARK_PYTHON_RUNTIME": "PYTHON_WORKER", **environ},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -145,7 +152,7 @@ def children(pid: int) -> set[int]:
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    running = Running(os.environ | fork_server.SET_HERE)
+    running = Running(os.environ | fork_server.FIXED_ENVIRONMENT)
     yield running
     running.end()
 
@@ -207,13 +214,13 @@ def test_all_ends_with_the_lifeline(running: Running) -> None:
 LOADED = f"""
 import sys
 from kafkapy.spark.workers import fork_server
-fork_server.load()
+fork_server.preload()
 print(fork_server.has_threads(), {PUSHDOWN_WORKER!r} in sys.modules)
 """
 
 
 def test_what_it_loads_starts_no_thread_and_looks_like_no_other_worker() -> None:
-    environ = os.environ | fork_server.SET_HERE
+    environ = os.environ | fork_server.FIXED_ENVIRONMENT
     done = subprocess.run(
         [sys.executable, "-c", LOADED], env=environ, capture_output=True, text=True, check=True
     )
@@ -230,7 +237,7 @@ def test_a_thread_is_seen() -> None:
 
 
 def test_a_fork_server_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    before = leaks.held()
+    before = leaks.open_resources()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     assert fork_server.start(dict(os.environ)) is None
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -240,7 +247,7 @@ def test_a_fork_server_is_not_needed(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert list(tmp_path.iterdir()) == []
     monkeypatch.delattr(os, "pidfd_open")
     assert fork_server.start(dict(os.environ)) is None
-    assert leaks.left_since(before) == []
+    assert leaks.opened_since(before) == []
 
 
 @pytest.mark.parametrize("open_already", [0, 50])
@@ -250,11 +257,11 @@ def test_its_descriptors_are_handed_over(open_already: int, tmp_path: Path) -> N
     others = [os.open(tmp_path / "f", os.O_RDONLY) for _ in range(open_already)]
     for fd in others[::2]:
         os.close(fd)
-    before = leaks.held()
-    running = Running(os.environ | fork_server.SET_HERE)
+    before = leaks.open_resources()
+    running = Running(os.environ | fork_server.FIXED_ENVIRONMENT)
     more = os.open(tmp_path / "f", os.O_RDONLY)
     running.end()
     assert os.fstat(more).st_size == 0, "it is still open"
     for fd in (*others[1::2], more):
         os.close(fd)
-    assert leaks.left_since(before) == []
+    assert leaks.opened_since(before) == []

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from kafkapy.spark.workers import fork_server_launcher
-from kafkapy.spark.workers.fork_server import Caller, decoded, received
+from kafkapy.spark.workers.fork_server import ProcessSpec, decode_request, receive_request
 from kafkapy.spark.workers.fork_server_launcher import (
+    FORKED,
     LENGTH_BYTES,
     READY,
     REFUSED,
     SOCKET_VARIABLE,
-    TAKEN,
-    encoded,
+    encode_request,
     exit_status,
-    is_taken,
+    request_worker,
 )
 from tests.harness.processes.waiting import LIMIT_S
 
@@ -57,20 +57,20 @@ def serve(path: str) -> Iterator[Callable[[Callable[[socket.socket], None]], Non
     listener.close()
 
 
-def handed_over(path: str, words: list[str]) -> int | None:
+def handed_over(path: str, arguments: list[str]) -> int | None:
     """The exit status of the worker that the fork server forked; None if it forked none."""
     with socket.socket(socket.AF_UNIX) as connection:
-        return exit_status(connection) if is_taken(connection, path, words) else None
+        return exit_status(connection) if request_worker(connection, path, arguments) else None
 
 
 def test_it_says_what_it_was_called_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_SAYS", "name=value, \udcff")
     monkeypatch.setenv("EMPTY", "")
     monkeypatch.chdir(tmp_path)
-    message = encoded(WORDS)
+    message = encode_request(WORDS)
     assert int.from_bytes(message[:LENGTH_BYTES]) == len(message) - LENGTH_BYTES
-    caller = decoded(message[LENGTH_BYTES:])
-    assert caller == Caller(sys.executable, str(tmp_path), tuple(WORDS), dict(os.environ))
+    caller = decode_request(message[LENGTH_BYTES:])
+    assert caller == ProcessSpec(sys.executable, str(tmp_path), tuple(WORDS), dict(os.environ))
     assert caller.environ["SPARK_SAYS"] == "name=value, \udcff"
 
 
@@ -80,20 +80,20 @@ def test_it_ends_as_the_worker_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("LARGE", "x" * 1_000_000)  # more than a socket takes at once
-    found: list[Caller] = []
+    found: list[ProcessSpec] = []
     streams: list[os.stat_result] = []
 
     def take(connection: socket.socket) -> None:
-        caller, given = received(connection)
+        caller, given = receive_request(connection)
         found.append(caller)
         streams.extend(os.fstat(stream) for stream in given)
         for stream in given:
             os.close(stream)
-        connection.sendall(TAKEN + bytes([7]))
+        connection.sendall(FORKED + bytes([7]))
 
     serve(take)
     assert handed_over(path, WORDS) == 7
-    assert found[0].words == tuple(WORDS)
+    assert found[0].arguments == tuple(WORDS)
     assert len(found[0].environ["LARGE"]) == 1_000_000
     assert streams == [os.fstat(stream) for stream in range(3)]
 
@@ -110,9 +110,9 @@ def test_a_fork_server_that_dies_after_it_took_over_is_a_failure(
     path: str, serve: Callable[[Callable[[socket.socket], None]], None]
 ) -> None:
     def take_and_die(connection: socket.socket) -> None:
-        for stream in received(connection)[1]:
+        for stream in receive_request(connection)[1]:
             os.close(stream)
-        connection.sendall(TAKEN)
+        connection.sendall(FORKED)
 
     serve(take_and_die)
     assert handed_over(path, WORDS) == 1
@@ -131,15 +131,15 @@ def test_a_worker_that_ends_at_once_has_run(
             return sent
 
     def run(connection: socket.socket) -> None:
-        for stream in received(connection)[1]:
+        for stream in receive_request(connection)[1]:
             os.close(stream)
-        connection.sendall(TAKEN + bytes([7]))
+        connection.sendall(FORKED + bytes([7]))
         connection.close()
         gone.set()
 
     serve(run)
     with Slow(socket.AF_UNIX) as connection:
-        assert is_taken(connection, path, WORDS)
+        assert request_worker(connection, path, WORDS)
         assert exit_status(connection) == 7
 
 

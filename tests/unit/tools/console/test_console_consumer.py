@@ -65,10 +65,11 @@ class OddlyNamed(Raw):
 
 
 class FakeConsumer:
-    """librdkafka's consumer: gives `answers` to polls, then None."""
+    """librdkafka's consumer: gives `answers` to polls, then None after the timeout."""
 
-    def __init__(self, config: dict[str, Any]) -> None:
+    def __init__(self, config: dict[str, Any], clock: SimpleNamespace) -> None:
         self.config = config
+        self.clock = clock
         self.answers: list[Any] = []
         self.subscribed: list[str] = []
         self.assigned: list[tuple[str, int, int]] = []
@@ -84,7 +85,10 @@ class FakeConsumer:
         self.assigned = [(p.topic, p.partition, p.offset) for p in partitions]
 
     def poll(self, timeout: float) -> Any:
-        return self.answers.pop(0) if self.answers else None
+        if self.answers:
+            return self.answers.pop(0)
+        self.clock.now_s += timeout
+        return None
 
     def list_topics(self, timeout: float) -> None:
         self.looks += 1
@@ -101,8 +105,12 @@ class FakeConsumer:
 
 
 @pytest.fixture(autouse=True)
-def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console_consumer, "Consumer", FakeConsumer)
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The clock of the consumers, which only a poll without an answer advances."""
+    clock = SimpleNamespace(now_s=0.0)
+    monkeypatch.setattr(console_consumer, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(console_consumer, "Consumer", lambda config: FakeConsumer(config, clock))
+    return clock
 
 
 def consumer_of(
@@ -147,11 +155,9 @@ def test_only_what_was_handed_out_is_committed(word: str) -> None:
 
 
 def test_the_time_that_the_reader_of_the_output_takes_does_not_count(
-    monkeypatch: pytest.MonkeyPatch,
+    clock: SimpleNamespace,
 ) -> None:
     """Behind a pipe whose reader paused for longer, it ended and left records."""
-    clock = SimpleNamespace(now_s=0.0)
-    monkeypatch.setattr(console_consumer, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
     consumer, fake = consumer_of(Source(topic="t"))
     fake.answers = [Raw(4), None, None, Raw(5)]
 
@@ -170,7 +176,7 @@ def test_what_could_not_be_written_is_not_committed() -> None:
     fake.answers = [Raw(4), None, Raw(5), Raw(6)]
     messages = consumer.messages(None, lambda: None)
     assert [next(messages).offset for _ in range(3)] == [4, 5, 6]
-    consumer.give_back()
+    consumer.reset_unwritten_offsets()
     assert fake.stored == [4, 5, 6, 5]
 
 
@@ -201,7 +207,7 @@ def test_once_a_broker_has_answered_it_waits() -> None:
     consumer, fake = consumer_of(Source(topic="t"), **PATIENCE)
     fake.answers_looks = True
     with pytest.raises(TimeoutError):
-        next(consumer.messages(2, lambda: None))
+        next(consumer.messages(200, lambda: None))
     assert fake.looks == 1
 
 

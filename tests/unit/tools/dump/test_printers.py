@@ -9,7 +9,7 @@ import pytest
 from kafkapy.record.batch_header import TimestampType
 from kafkapy.record.records import Record
 from kafkapy.tools.dump.decoders import UndecodableRecord
-from kafkapy.tools.dump.printers import OffsetWalk, control_text
+from kafkapy.tools.dump.printers import OffsetTracker, control_text
 
 
 def control(type_id: int, value: bytes) -> str:
@@ -29,8 +29,8 @@ def test_control_records() -> None:
 
 
 def test_offsets_are_followed() -> None:
-    walk = OffsetWalk()
+    walk = OffsetTracker()
     assert walk.offsets().first == -1
     for offset in (5, 6, 9, 10, 12):
-        walk.step(offset)
+        walk.add(offset)
     assert walk.offsets() == (5, 12, [(6, 9), (10, 12)])

@@ -73,4 +73,7 @@ def test_a_plan_is_committed_group_by_group() -> None:
     done: dict[str, Offsets] = {}
     commit(Cluster("b:1", connector=scripted.connect), plan, done)
     assert done == plan
-    assert [request.group_id for request in scripted.asked(ApiKey.OFFSET_COMMIT)] == ["a", "b"]
+    assert [request.group_id for request in scripted.requests_of(ApiKey.OFFSET_COMMIT)] == [
+        "a",
+        "b",
+    ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkapy import __version__
-from kafkapy.tools.local.background import Launched, ended_on_failure, launch
+from kafkapy.tools.local.background import LaunchedServer, end_on_failure, launch
 from tests.harness.processes.idle_servers import IdleServers
 
 
@@ -19,8 +19,8 @@ def test_a_start_that_fails_leaves_nobody(tmp_path: Path, failure: type[BaseExce
         before, first, second = (servers.start() for _ in range(3))
 
         def fail() -> None:
-            with ended_on_failure() as started:
-                started += [Launched(child, tmp_path / "out", 0) for child in (first, second)]
+            with end_on_failure() as started:
+                started += [LaunchedServer(child, tmp_path / "out", 0) for child in (first, second)]
                 raise failure
 
         with pytest.raises(failure):
@@ -49,8 +49,8 @@ def test_a_second_signal_leaves_nobody_either(tmp_path: Path, second: type[BaseE
     children: list[Any] = [Interrupted(), Interrupted()]
 
     def fail() -> None:
-        with ended_on_failure() as started:
-            started += [Launched(child, tmp_path / "out", 0) for child in children]
+        with end_on_failure() as started:
+            started += [LaunchedServer(child, tmp_path / "out", 0) for child in children]
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
@@ -61,8 +61,8 @@ def test_a_second_signal_leaves_nobody_either(tmp_path: Path, second: type[BaseE
 def test_a_start_that_succeeds_leaves_all(tmp_path: Path) -> None:
     with IdleServers() as servers:
         child = servers.start()
-        with ended_on_failure() as started:
-            started.append(Launched(child, tmp_path / "out", 0))
+        with end_on_failure() as started:
+            started.append(LaunchedServer(child, tmp_path / "out", 0))
         assert child.poll() is None
 
 
@@ -72,10 +72,10 @@ def test_an_old_output_is_not_read_again(tmp_path: Path) -> None:
         file.truncate(1 << 42)
         file.seek(0, 2)
         file.write(b"now")
-    child = Launched(None, output, 1 << 42)  # type: ignore[arg-type]
-    assert child.said() == b"now"
+    child = LaunchedServer(None, output, 1 << 42)  # type: ignore[arg-type]
+    assert child.output_text() == b"now"
     output.unlink()
-    assert (child.said(), child.last_words()) == (b"", "")
+    assert (child.output_text(), child.last_lines()) == (b"", "")
 
 
 def test_modules_of_the_current_directory_are_not_imported(
@@ -89,5 +89,5 @@ def test_modules_of_the_current_directory_are_not_imported(
     assert launch(["--version"], output).process.wait() == 0
     again = launch(["--version"], output)
     assert again.process.wait() == 0
-    assert again.said() == f"{__version__}\n".encode()
-    assert again.last_words() == f"\n  {__version__}"
+    assert again.output_text() == f"{__version__}\n".encode()
+    assert again.last_lines() == f"\n  {__version__}"

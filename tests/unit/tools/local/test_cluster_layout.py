@@ -12,7 +12,7 @@ from kafkapy.common.java_properties import parse_properties
 from kafkapy.tools.local import cluster_layout
 from kafkapy.tools.local.cluster_layout import (
     FILE,
-    OWN_KEYS,
+    GENERATED_KEYS,
     ClusterLayout,
     create,
     load,
@@ -45,10 +45,10 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
 
 def test_a_cluster_grows_and_keeps_what_it_has(tmp_path: Path) -> None:
     layout = create(tmp_path, 1, 9092, {"a": "1", "b": "1"})
-    grown = layout.changed(3, 9092, {"b": "2"})
+    grown = layout.with_changes(3, 9092, {"b": "2"})
     assert grown.broker_ports == {1: 9092, 2: 9093, 3: 9094}
     assert grown.overrides == {"a": "1", "b": "2"}
-    assert layout.changed(None, None, {}) == layout
+    assert layout.with_changes(None, None, {}) == layout
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_a_cluster_grows_and_keeps_what_it_has(tmp_path: Path) -> None:
     [
         (1, None, {}, r"has 2 brokers: it can grow but not shrink to 1"),
         (None, 9000, {}, r"keeps its ports, whose base port is 9092"),
-        *((None, None, {key: "x"}, f"{key} is chosen for each broker") for key in OWN_KEYS),
+        *((None, None, {key: "x"}, f"{key} is chosen for each broker") for key in GENERATED_KEYS),
     ],
 )
 def test_what_cannot_be_changed(
@@ -67,7 +67,7 @@ def test_what_cannot_be_changed(
     said: str,
 ) -> None:
     with pytest.raises(ConfigError, match=said):
-        create(tmp_path, 2, 9092, {}).changed(brokers, base_port, overrides)
+        create(tmp_path, 2, 9092, {}).with_changes(brokers, base_port, overrides)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_property_file_says_what_it_was_given() -> None:
 )
 def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
-    with pytest.raises(ConfigError, match=rf"{FILE} is damaged \(.*\): mend or remove it"):
+    with pytest.raises(ConfigError, match=rf"{FILE} is damaged \(.*\): repair or remove it"):
         load(tmp_path)
 
 
@@ -144,9 +144,9 @@ def test_a_cluster_keeps_the_zookeeper_that_has_its_data(tmp_path: Path) -> None
     layout = create(tmp_path, 1, 9092, {}, "apache")
     layout.save()
     assert load(tmp_path) == layout
-    assert layout.changed(None, None, {}, "apache") == layout
+    assert layout.with_changes(None, None, {}, "apache") == layout
     with pytest.raises(ConfigError, match=r"keeps its ZooKeeper, which is apache"):
-        layout.changed(None, None, {}, "kafkapy")
+        layout.with_changes(None, None, {}, "kafkapy")
 
 
 def test_a_cluster_from_before_there_was_a_choice_has_apaches(tmp_path: Path) -> None:

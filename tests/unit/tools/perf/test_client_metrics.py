@@ -10,7 +10,7 @@ from kafkapy.tools.perf.client_metrics import ClientMetrics
 def test_numbers_are_rows_sorted_by_name() -> None:
     metrics = ClientMetrics("producer")
     brokers = {"b": {"nodeid": 1, "tx": 4, "name": "b"}}
-    metrics.take(json.dumps({"client_id": "c", "tx": 9, "age": 1.5, "brokers": brokers}))
+    metrics.on_statistics(json.dumps({"client_id": "c", "tx": 9, "age": 1.5, "brokers": brokers}))
     names = [
         "producer-metrics:age:{client-id=c}",
         "producer-metrics:tx:{client-id=c}",
@@ -37,14 +37,14 @@ def test_a_client_is_asked_until_it_has_told(late: int) -> None:
     def poll(seconds: float) -> None:
         waited.append(seconds)
         if len(waited) == late:
-            metrics.take('{"rxmsgs": 7}')
+            metrics.on_statistics('{"rxmsgs": 7}')
 
-    metrics.settle(poll)
+    metrics.wait_for_update(poll)
     assert len(waited) == late
     assert metrics.lines()[-1].endswith(": 7")
 
 
 def test_a_client_that_tells_nothing_is_not_waited_for_long() -> None:
     waited: list[float] = []
-    ClientMetrics("consumer").settle(waited.append)
+    ClientMetrics("consumer").wait_for_update(waited.append)
     assert 1 <= sum(waited) <= 6

@@ -7,7 +7,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 
 from kafkapy.tools.java_format import DateFormat
-from kafkapy.tools.perf.consumer_perf import DETAILED_HEADER, HEADER, Reading, Span, run
+from kafkapy.tools.perf.consumer_perf import DETAILED_HEADER, HEADER, Span, Workload, run
 
 SECONDS = DateFormat("ss")
 
@@ -47,5 +47,5 @@ class Broken:
 
 def test_errors_are_no_records_to_wait_for() -> None:
     broken: Any = Broken()
-    result = run(broken, Reading("t", records=1, timeout_ms=0, interval_ms=5000), [].append)
+    result = run(broken, Workload("t", records=1, timeout_ms=0, interval_ms=5000), [].append)
     assert (result.timed_out, result.span.records_total) == (True, 0)

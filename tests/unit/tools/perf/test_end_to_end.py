@@ -40,6 +40,6 @@ def test_what_librdkafka_refuses_is_told() -> None:
     client: Any = Refusing()
     test = EndToEnd(client, client, "t")
     with pytest.raises(ApiError, match=r"The end of t-0 is not known: .*Timed out"):
-        test.place([0])
+        test.seek_to_ends([0])
     with pytest.raises(ApiError, match="Message size too large"):
         test.run(1, 5_000_000, print, print)

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from kafkapy.common.errors import ApiError
-from kafkapy.tools.perf.verifiable_consumer import VerifiableConsumer, record_fields, summarised
+from kafkapy.tools.perf.verifiable_consumer import VerifiableConsumer, record_fields, summarise
 
 
 class Record(NamedTuple):
@@ -93,7 +93,7 @@ def test_what_was_read_when_a_signal_came_is_committed() -> None:
 
 def test_partitions_are_summed_up_apart() -> None:
     records: list[Any] = [Record(place) for place in (("t", 1, 5), ("t", 0, 2), ("t", 1, 7))]
-    assert summarised(records) == [
+    assert summarise(records) == [
         {"topic": "t", "partition": 1, "count": 2, "minOffset": 5, "maxOffset": 7},
         {"topic": "t", "partition": 0, "count": 1, "minOffset": 2, "maxOffset": 2},
     ]

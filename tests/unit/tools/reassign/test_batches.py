@@ -63,12 +63,12 @@ def cluster(**options: int) -> MovingCluster:
 
 def batches(moving: MovingCluster) -> list[list[int]]:
     """The partitions of each request."""
-    asked = moving.scripted.asked(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
+    asked = moving.scripted.requests_of(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
     return [[p.partition_index for t in r.topics for p in t.partitions] for r in asked]
 
 
 def test_no_more_than_so_many_move_at_a_time_and_what_is_done_is_skipped() -> None:
-    moving = cluster(looks=3)
+    moving = cluster(polls_left=3)
     batched = Batched(moving)
     batched.run.run()
     assert batches(moving) == [[0, 1], [2, 3]]
@@ -78,12 +78,12 @@ def test_no_more_than_so_many_move_at_a_time_and_what_is_done_is_skipped() -> No
 
 
 def test_an_interruption_ends_after_the_batch_and_the_next_run_continues() -> None:
-    moving = cluster(looks=4)
+    moving = cluster(polls_left=4)
     batched = Batched(moving)
     batched.stop_at = 2
     batched.run.run()
     assert batches(moving) == [[0, 1]]
-    assert [tp.partition for tp in batched.run.left] == [2, 3]
+    assert [tp.partition for tp in batched.run.not_begun] == [2, 3]
 
     again = Batched(moving)
     again.run.run()
@@ -92,7 +92,7 @@ def test_an_interruption_ends_after_the_batch_and_the_next_run_continues() -> No
 
 
 def test_what_moves_already_is_waited_for_and_not_asked_for_again() -> None:
-    moving = cluster(looks=2)
+    moving = cluster(polls_left=2)
     moving.begin(PARTITIONS[3], [2, 3], 4)
     batched = Batched(moving, size=1)
     batched.run.run()
@@ -101,7 +101,7 @@ def test_what_moves_already_is_waited_for_and_not_asked_for_again() -> None:
 
 
 def test_what_moves_to_other_brokers_is_redirected() -> None:
-    moving = cluster(looks=2)
+    moving = cluster(polls_left=2)
     moving.begin(PARTITIONS[3], [1, 4], 8)
     moving.begin(PARTITIONS[4], [3, 4], 8)  # its target is where it was before
     batched = Batched(moving, size=5, additional=True)
@@ -111,7 +111,7 @@ def test_what_moves_to_other_brokers_is_redirected() -> None:
 
 
 def test_a_broker_that_dies_and_stays_away_ends_the_run() -> None:
-    moving = cluster(looks=0)
+    moving = cluster(polls_left=0)
     batched = Batched(moving)
     moving.brokers.remove(3)
     with pytest.raises(ReassignmentFailed) as failed:
@@ -120,7 +120,7 @@ def test_a_broker_that_dies_and_stays_away_ends_the_run() -> None:
 
 
 def test_a_move_that_somebody_cancelled_ends_the_run() -> None:
-    moving = cluster(looks=0)
+    moving = cluster(polls_left=0)
     batched = Batched(moving)
     batched.interrupt_at = 1
     with pytest.raises(KeyboardInterrupt):
@@ -131,6 +131,6 @@ def test_a_move_that_somebody_cancelled_ends_the_run() -> None:
 
 
 def test_a_dry_run_begins_all_and_waits_for_none() -> None:
-    moving = cluster(looks=0)
+    moving = cluster(polls_left=0)
     Batched(moving).run.begin_all()
     assert batches(moving) == [[0, 1], [2, 3]]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetched, merged, total
+from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetch_text, merge, total
 from tests.harness.plugins import unchecked
 from tests.harness.processes.broker_process import free_port
 
@@ -29,7 +29,7 @@ messages_total{topic="t"} 4.0
 
 
 def test_each_sample_has_the_number_of_its_broker() -> None:
-    families = {family.name: family for family in merged({0: ONE, 2: TWO})}
+    families = {family.name: family for family in merge({0: ONE, 2: TWO})}
     assert [(s.labels, s.value) for s in families["messages"].samples] == [
         ({"process": "0", "topic": "t"}, 3.0),
         ({"process": "2", "topic": "t"}, 4.0),
@@ -63,7 +63,7 @@ def answering(answer: bytes) -> Iterator[int]:
 
 def test_a_broker_that_ends_in_its_answer_has_none() -> None:
     with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nlag 1.0\n") as port:
-        assert fetched(port) == ""
+        assert fetch_text(port) == ""
 
 
 def test_a_broker_is_asked_without_the_proxy_of_the_environment(
@@ -73,7 +73,7 @@ def test_a_broker_is_asked_without_the_proxy_of_the_environment(
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
     monkeypatch.setattr(urllib.request, "_opener", None)  # which would have the old environment
     with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nlag 1.0\n") as port:
-        assert fetched(port) == "lag 1.0\n"
+        assert fetch_text(port) == "lag 1.0\n"
 
 
 def test_one_address_serves_what_the_brokers_serve() -> None:
@@ -83,7 +83,7 @@ def test_one_address_serves_what_the_brokers_serve() -> None:
     try:
         ports[0] = inner.port
         ports[1] = free_port()  # of a broker that is away
-        assert list(text_string_to_metric_families(fetched(outer.port))) == []
+        assert list(text_string_to_metric_families(fetch_text(outer.port))) == []
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"http://127.0.0.1:{outer.port}/other")
     finally:

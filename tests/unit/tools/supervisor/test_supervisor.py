@@ -19,7 +19,7 @@ import pytest
 from kafkapy.common import service_manager
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes
-from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.service_files import service_files
 from kafkapy.tools.supervisor import supervisor as module
 from kafkapy.tools.supervisor.restart_policy import DEATHS_MAX
@@ -39,7 +39,7 @@ class Ended:
 def test_a_broker_whose_disk_failed_leaves_the_supervisor_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: Any, **__: Any) -> Launched:
+    def refuse(*_: Any, **__: Any) -> LaunchedServer:
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(broker_processes, "launch", refuse)
@@ -47,11 +47,11 @@ def test_a_broker_whose_disk_failed_leaves_the_supervisor_alone(
     supervisor = Supervisor(1, [], {"log.dirs": str(tmp_path)}, said.append)
     ended: Any = Ended()
     output = tmp_path / "unreadable"
-    child = Child(0, [], output, 1, Launched(ended, output, 0), time.monotonic())
+    child = Child(0, [], output, 1, LaunchedServer(ended, output, 0), time.monotonic())
     for _ in range(DEATHS_MAX + 1):
-        child.due_s = 0.0
-        supervisor._look_at(child)
-    assert child.state is State.LEFT
+        child.restart_due_s = 0.0
+        supervisor._update(child)
+    assert child.state is State.GIVEN_UP
     assert said[1] == (
         f"Broker 0: cannot be started: Read-only file system; starts again in 2 s; see {output}"
     )
@@ -112,7 +112,7 @@ def test_a_signal_ends_it_wherever_it_is(tmp_path: Path, monkeypatch: pytest.Mon
         supervisor = Supervisor(1, [], {"log.dirs": str(tmp_path)}, lambda _: None)
         running: Any = Running()
         output = tmp_path / "output"
-        child = Child(0, [], output, 1, Launched(running, output, 0), 0.0, State.SERVING)
+        child = Child(0, [], output, 1, LaunchedServer(running, output, 0), 0.0, State.SERVING)
         supervisor._children.append(child)
         lines = 0
 
@@ -150,7 +150,7 @@ def test_each_broker_has_the_time_that_the_unit_gives_a_single_one_to_stop(
     sent: list[tuple[str, int]] = []
     for number in range(3):
         running: Any = Running()
-        launched = Launched(running, output, 0)
+        launched = LaunchedServer(running, output, 0)
         child = Child(number, [], output, 1, launched, 0.0, State.SERVING)
         supervisor._children.append(child)
 
@@ -175,7 +175,7 @@ def test_a_start_that_takes_long_does_not_end_a_rolling_restart(
     supervisor = Supervisor(2, [], {"log.dirs": str(tmp_path)}, said.append)
     for number in range(2):
         running: Any = Running()
-        launched = Launched(running, tmp_path / "output", 0)
+        launched = LaunchedServer(running, tmp_path / "output", 0)
         supervisor._children.append(
             Child(number, [], launched.output, 1, launched, 0.0, State.SERVING)
         )
@@ -183,17 +183,17 @@ def test_a_start_that_takes_long_does_not_end_a_rolling_restart(
 
     def roll(at_s: float, is_replicated: bool) -> None:
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: at_s))
-        monkeypatch.setattr(supervisor, "_all_are_replicated", lambda: is_replicated)
-        supervisor._roll()
+        monkeypatch.setattr(supervisor, "_is_fully_replicated", lambda: is_replicated)
+        supervisor._rolling_restart_step()
 
     supervisor.restart()
     roll(10, True)
     assert first.state is State.STOPPING
     first.state = State.STARTING
-    roll(10 + 2 * module._ROLL_LIMIT_S, False)
+    roll(10 + 2 * module._ROLLING_RESTART_LIMIT_S, False)
     first.state = State.SERVING
-    roll(20 + 2 * module._ROLL_LIMIT_S, False)  # its replicas catch up
-    roll(30 + 2 * module._ROLL_LIMIT_S, True)
+    roll(20 + 2 * module._ROLLING_RESTART_LIMIT_S, False)  # its replicas catch up
+    roll(30 + 2 * module._ROLLING_RESTART_LIMIT_S, True)
     assert second.state is State.STOPPING
     assert said == ["Restarting 2 brokers, one after the other"]
 
@@ -204,17 +204,17 @@ def test_a_broker_that_starts_again_gets_a_port_of_metrics_that_is_free(
     """While it was away, the system may have given its port to a connection of another process."""
     started: list[list[str]] = []
 
-    def launch(words: list[str], output: Path, **_: Any) -> Launched:
+    def launch(words: list[str], output: Path, **_: Any) -> LaunchedServer:
         started.append(words)
         process: Any = Running()
-        return Launched(process, output, 0)
+        return LaunchedServer(process, output, 0)
 
     monkeypatch.setattr(broker_processes, "launch", launch)
     supervisor = Supervisor(1, ["p"], {"log.dirs": str(tmp_path / "logs")}, lambda _: None)
     child = supervisor._child(0, "machine", "127.0.0.1:1")
     taken = child.metrics_port
     with socket.create_server(("127.0.0.1", taken)):
-        supervisor._launch(child)
+        supervisor._relaunch(child)
         assert child.metrics_port != taken
     for words, port in zip(started, (taken, child.metrics_port), strict=True):
         assert [word for word in words if ".metrics.port=" in word] == [

@@ -11,7 +11,7 @@ from kafkapy.tools.zookeeper.configs import (
     entity_text,
     merged,
     node_of,
-    refuse_running,
+    refuse_if_running,
     with_passwords_encoded,
 )
 
@@ -52,12 +52,12 @@ def test_changes_are_merged() -> None:
 
 
 def test_a_running_broker_is_to_be_asked_itself() -> None:
-    refuse_running("1", [1, 2], ["leader.replication.throttled.rate"])
-    refuse_running("3", [1, 2], ["message.max.bytes"])
-    refuse_running("<default>", [], ["message.max.bytes"])
+    refuse_if_running("1", [1, 2], ["leader.replication.throttled.rate"])
+    refuse_if_running("3", [1, 2], ["message.max.bytes"])
+    refuse_if_running("<default>", [], ["message.max.bytes"])
     for node in ("1", "<default>"):
         with pytest.raises(ConfigError, match="--bootstrap-server option must be specified"):
-            refuse_running(node, [1, 2], ["message.max.bytes"])
+            refuse_if_running(node, [1, 2], ["message.max.bytes"])
 
 
 PASSWORD = "listener.name.tls.ssl.keystore.password"

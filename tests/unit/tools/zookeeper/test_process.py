@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.local.background import Launched
+from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.zookeeper import process as zookeeper_process
 from kafkapy.tools.zookeeper.implementations import Implementation
 from kafkapy.tools.zookeeper.process import (
@@ -159,7 +159,7 @@ def test_the_limit_of_a_start_counts_looks_that_take_long(
 
     monkeypatch.setattr(zookeeper_process, "serves", look)
     with IdleServers() as servers:
-        launched = Launched(servers.start(), tmp_path / "out", 0)
+        launched = LaunchedServer(servers.start(), tmp_path / "out", 0)
         with pytest.raises(ConfigError, match="ZooKeeper is not ready after 0 s"):
             zookeeper_process.wait_until_serving(launched, effective_config({}, {}), 0.1)
     assert len(looks) <= 2

@@ -15,7 +15,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kafkapy.tools.zookeeper.process import four_letter_word
 from kafkapy.zk.wire.codes import OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REQUEST, ConnectRequest
-from kafkapy.zk.wire.frames import framed
+from kafkapy.zk.wire.frames import encode_frame
 from kafkapy.zk.wire.jute import encode
 from kafkapy.zk.wire.records import Acl
 from kafkapy.zk.wire.requests import CreateRequest, WatchedRequest, encode_request
@@ -23,7 +23,7 @@ from tests.harness.processes.own_zookeeper import OwnZooKeeper
 from tests.harness.processes.waiting import wait_until
 
 LIMIT_S = 60.0
-HELLO = framed(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 30_000, 0, None, False)))
+HELLO = encode_frame(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 30_000, 0, None, False)))
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,9 @@ def test_the_session_of_a_client_that_dies_expires(
     hello = encode(CONNECT_REQUEST, ConnectRequest(0, 0, 1000, 0, None, False))
     ephemeral = CreateRequest("/dying", b"", (Acl(31, "world", "anyone"),), 1)
     with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as dying:
-        dying.sendall(framed(hello) + framed(encode_request(1, OpCode.CREATE, ephemeral)))
+        dying.sendall(
+            encode_frame(hello) + encode_frame(encode_request(1, OpCode.CREATE, ephemeral))
+        )
         assert len(dying.makefile("rb").read(4 + 37)) == 41
         wait_until(lambda: clients[0].exists("/dying") is not None, "the ephemeral")
         assert clients[0].exists("/dying", watch=lambda event: gone.set())
@@ -97,7 +99,7 @@ def test_the_session_of_a_client_that_dies_expires(
 
 
 def test_garbage_and_huge_lengths_are_closed(server: OwnZooKeeper) -> None:
-    for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff", framed(b"\0" * 20)):
+    for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x7f\xff\xff\xff", encode_frame(b"\0" * 20)):
         with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as client:
             client.sendall(garbage)
             assert client.recv(100) == b""
@@ -117,7 +119,7 @@ def test_a_client_that_does_not_read_costs_no_memory_and_no_turns(
     before = rss_kib(server.pid)
     request = encode_request(1, OpCode.GET_DATA, WatchedRequest("/big", False))
     with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as deaf:
-        deaf.sendall(HELLO + framed(request) * 2000)
+        deaf.sendall(HELLO + encode_frame(request) * 2000)
         for number in range(50):
             clients[1].set("/big", b"%d" % number + b"x" * 500_000)
         assert rss_kib(server.pid) - before < 100_000

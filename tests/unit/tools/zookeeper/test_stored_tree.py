@@ -17,7 +17,7 @@ from kafkapy.zk.embedded.journal import Journal, JournalCorrupt
 from kafkapy.zk.embedded.memory import MemoryServer
 from kafkapy.zk.service.settings import DATA_FILE
 from kafkapy.zk.zookeeper import CreateMode
-from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import SocketlessServer
 from tests.harness.processes.idle_servers import IdleServers
 
 OPEN = ((31, "world", "anyone"),)
@@ -49,7 +49,7 @@ def test_the_store_of_a_broker_is_read_and_stays_as_it_is(tmp_path: Path) -> Non
 
 
 def test_the_data_of_a_zookeeper_without_its_own_nodes(tmp_path: Path) -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     client.create("/a", None)
     client.create("/a/b", b"")

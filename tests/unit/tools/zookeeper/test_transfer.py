@@ -94,7 +94,7 @@ def test_versions_that_are_not_kept_are_told(
     monkeypatch.setattr(transfer, "VERSION_MAX", 0)
     target = own_zookeeper.connect("/anew")
     import_to_zookeeper(file, target, {}, overwrite=False, force=False, warn=warned.append)
-    assert warned == ["WARNING: versions above 0 begin anew: /n0, /n1, /n2 and 2 more"]
+    assert warned == ["WARNING: versions above 0 are not kept: /n0, /n1, /n2 and 2 more"]
 
 
 def test_a_damaged_file_changes_nothing(

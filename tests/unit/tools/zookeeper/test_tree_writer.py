@@ -37,7 +37,7 @@ def write(client: KazooClient, rows: list[ZnodeRow]) -> TreeWriter:
 
 def test_an_empty_tree_becomes_the_wanted_one(client_of: Connect) -> None:
     writer = write(client_of("/new/deep"), ROWS)
-    assert writer.not_kept() == []
+    assert writer.unrestored_versions() == []
     stranger = client_of("/new/deep")
     for path in ("/readable/secret", "/readable"):
         with pytest.raises(NoAuthError):
@@ -108,7 +108,7 @@ def test_a_version_beyond_the_limit_begins_anew(client_of: Connect) -> None:
     rows = [ZnodeRow("/", b"", 0, 1, OPEN), ZnodeRow("/n", b"x", VERSION_MAX + 1, 0, OPEN)]
     client = client_of("/high")
     writer = write(client, rows)
-    assert writer.not_kept() == ["/n"]
+    assert writer.unrestored_versions() == ["/n"]
     assert read_tree(client).rows[1] == rows[1]._replace(version=0)
 
 
@@ -117,7 +117,7 @@ def test_what_the_server_refuses_is_named(client_of: Connect) -> None:
         ZnodeRow("/", b"", 0, 1, OPEN),
         ZnodeRow("/n", b"x", 0, 0, ((31, "unheard-of", "CN=kafka"),)),
     ]
-    with pytest.raises(TreeError, match="does not take the ACL of /refused/n"):
+    with pytest.raises(TreeError, match="does not support a scheme in the ACL of /refused/n"):
         write(client_of("/refused"), rows)
     keeper = client_of("/kept")
     make_root(keeper)

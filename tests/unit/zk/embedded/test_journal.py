@@ -178,7 +178,7 @@ def test_a_compaction_in_slices_has_all_that_happens_meanwhile(
     monkeypatch.setattr(journal_module, "_SLICE_NODES", 3)
     if seed % 2:
         monkeypatch.setattr(journal_module, "_SLICE_BYTES", 30)
-        monkeypatch.setattr(journal_module, "_FOLLOWING_BYTES_A_NODE", 20)
+        monkeypatch.setattr(journal_module, "_FRAME_BYTES_PER_NODE", 20)
     chance, file = Random(seed), BytesFile()
     ensemble = server(file)
     zk = ensemble.connect()

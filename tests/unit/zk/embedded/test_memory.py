@@ -18,12 +18,12 @@ from kafkapy.zk.zookeeper import (
     SetData,
     StoreUnavailable,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     Znode,
     ZnodeStat,
     ZooKeeper,
 )
-from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import SocketlessServer
 from tests.harness.cores.znodes import BytesFile, run, server
 
 
@@ -59,9 +59,9 @@ def test_watches_fire_once_and_only_for_what_they_watch() -> None:
     run(zk.set("/a", b"2"))
     run(zk.create("/later", b""))
     assert seen == [
-        WatchEvent(WatchKind.CHILDREN_CHANGED, "/a"),
-        WatchEvent(WatchKind.DATA_CHANGED, "/a"),
-        WatchEvent(WatchKind.CREATED, "/later"),
+        WatchEvent(WatchEventType.CHILDREN_CHANGED, "/a"),
+        WatchEvent(WatchEventType.DATA_CHANGED, "/a"),
+        WatchEvent(WatchEventType.CREATED, "/later"),
     ]
 
 
@@ -74,7 +74,7 @@ def test_one_watch_set_twice_fires_once_and_deletion_reaches_child_watches() -> 
     run(zk.get("/a", watch))
     run(zk.get("/a", watch))
     run(zk.delete("/a"))
-    assert seen == [WatchEvent(WatchKind.DELETED, "/a")]
+    assert seen == [WatchEvent(WatchEventType.DELETED, "/a")]
 
 
 def test_reading_a_missing_node_leaves_no_watch() -> None:
@@ -131,7 +131,7 @@ def test_expiry_takes_ephemerals_and_watches_and_tells_others() -> None:
     ensemble.expire(one.session_id)
     assert expired == [True]
     assert mine == []
-    assert theirs == [WatchEvent(WatchKind.DELETED, "/e")]
+    assert theirs == [WatchEvent(WatchEventType.DELETED, "/e")]
     with pytest.raises(SessionExpired):
         run(one.get("/e"))
     with pytest.raises(SessionExpired):
@@ -166,7 +166,7 @@ def test_a_write_that_is_not_durable_did_not_happen() -> None:
     assert run(zk.exists("/b")) is None
     file.fail = False
     run(zk.set("/a", b"3"))
-    assert seen == [WatchEvent(WatchKind.DATA_CHANGED, "/a")]
+    assert seen == [WatchEvent(WatchEventType.DATA_CHANGED, "/a")]
     assert run(server(file).connect().get("/a")).data == b"3"
 
 
@@ -187,7 +187,7 @@ def test_neighbouring_transactions_of_a_pipeline_share_one_write() -> None:
 
 
 def test_sessions_of_the_network_end_where_it_is_served_no_more() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     remote = desk.client()
     remote.create("/brokers", b"kept")
     remote.create("/theirs", b"", 1)

@@ -33,7 +33,7 @@ from kafkapy.zk.zookeeper import (
     Op,
     SetData,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     ZnodeStat,
     ZooKeeperError,
 )
@@ -117,11 +117,11 @@ def test_events_come_in_the_order_of_the_operations() -> None:
     tree = ZnodeTree()
     applied = apply(tree, Create("/a", b""), SetData("/a", b"1"), Delete("/a"))
     assert applied.events == [
-        WatchEvent(WatchKind.CREATED, "/a"),
-        WatchEvent(WatchKind.CHILDREN_CHANGED, "/"),
-        WatchEvent(WatchKind.DATA_CHANGED, "/a"),
-        WatchEvent(WatchKind.DELETED, "/a"),
-        WatchEvent(WatchKind.CHILDREN_CHANGED, "/"),
+        WatchEvent(WatchEventType.CREATED, "/a"),
+        WatchEvent(WatchEventType.CHILDREN_CHANGED, "/"),
+        WatchEvent(WatchEventType.DATA_CHANGED, "/a"),
+        WatchEvent(WatchEventType.DELETED, "/a"),
+        WatchEvent(WatchEventType.CHILDREN_CHANGED, "/"),
     ]
 
 

@@ -31,9 +31,9 @@ def test_only_a_window_is_in_flight() -> None:
     full = window("abcdef")
     full.open()
     assert sent(full) == "abc"
-    assert full.answered("b")
+    assert full.complete("b")
     assert sent(full) == "d"
-    assert not full.answered("b")  # an answer too many makes no room
+    assert not full.complete("b")  # an answer too many makes no room
     assert sent(full) == ""
 
 
@@ -43,14 +43,14 @@ def test_what_was_lost_goes_first_and_in_its_order() -> None:
     assert sent(broken) == "abc"
     broken.shut()
     for request in "abc":
-        assert broken.answered(request)
-        broken.lost(request)
+        assert broken.complete(request)
+        broken.requeue(request)
     broken.push("g")
     assert sent(broken) == ""
     broken.open(["!"])
     assert sent(broken) == "!ab"
     for request in "!ab":
-        broken.answered(request)
+        broken.complete(request)
     assert sent(broken) == "cde"
 
 
@@ -58,8 +58,8 @@ def test_draining_takes_every_request_oldest_first() -> None:
     ended = window("abcde", size=2)
     ended.open()
     assert sent(ended) == "ab"
-    ended.answered("a")
-    ended.lost("a")
+    ended.complete("a")
+    ended.requeue("a")
     ended.shut()
     assert ended.drain() == ["b", "a", "c", "d", "e"]
     ended.open()

@@ -9,7 +9,7 @@ def test_what_is_queued_is_taken_once() -> None:
     connection = Connection("1.2.3.4", 5, 100, 0)
     connection.send(b"ab")
     connection.send_text("imok")
-    connection.unsent = lambda: 7
+    connection.unsent_bytes = lambda: 7
     assert connection.waiting_bytes() == 17
     assert connection.take() == b"\0\0\0\2abimok"
     assert connection.take() == b""

@@ -10,13 +10,13 @@ import random
 import pytest
 
 from tests.harness.cores.znodes import BytesFile
-from tests.harness.cores.zookeeper_conversation import new_service, recorded, replayed, told
+from tests.harness.cores.zookeeper_conversation import new_service, recording, replay, server_frames
 
 
 @pytest.mark.parametrize("name", ["kazoo", "kafka", "requests"])
 def test_ours_answers_as_apaches(name: str) -> None:
-    rows = recorded(name)
-    apaches, ours = told(rows), told(replayed(rows))
+    rows = recording(name)
+    apaches, ours = server_frames(rows), server_frames(replay(rows))
     assert sum(map(len, apaches.values())) > 40
     assert apaches.keys() == ours.keys()
     for number, answers in apaches.items():
@@ -28,8 +28,8 @@ def test_what_came_of_it_is_there_after_a_kill(name: str) -> None:
     file = BytesFile()
     service = new_service(file)
     # Without their ends the sessions go on, and so do their ephemerals.
-    for rows in (recorded(name), recorded(name)[:-30]):
-        replayed([row for row in rows if row[2] != "end"], service)
+    for rows in (recording(name), recording(name)[:-30]):
+        replay([row for row in rows if row[2] != "end"], service)
         for _ in range(2):  # from the writes, of which it makes a snapshot, and from that
             found = new_service(file).tree
             assert found.nodes == service.tree.nodes
@@ -44,13 +44,17 @@ def test_noise_in_requests_ends_connections_and_nothing_else(seed: int) -> None:
     file = BytesFile()
     service = new_service(file)
     rows = []
-    for number, (_, who, frame) in enumerate(recorded("requests")):
-        if who == "client" and frame != "end":
-            hello = "00" * 12 + "00007530" + "00" * 8 + "ffffffff"
+    for number, (_, sender, frame) in enumerate(recording("requests")):
+        if sender == "client" and frame != "end":
+            connect_request = "00" * 12 + "00007530" + "00" * 8 + "ffffffff"
             data = bytearray.fromhex(frame)
             for _ in range(chance.randrange(1, 4)):
                 data[chance.randrange(len(data))] = chance.choice((0, 1, 0x7F, 0x80, 0xFF))
-            rows += [(number, who, hello), (number, who, data.hex()), (number, who, "end")]
-    replayed(rows, service)
+            rows += [
+                (number, sender, connect_request),
+                (number, sender, data.hex()),
+                (number, sender, "end"),
+            ]
+    replay(rows, service)
     found = new_service(file).tree
     assert (found.nodes, found.zxid) == (service.tree.nodes, service.tree.zxid)

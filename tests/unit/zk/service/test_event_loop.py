@@ -9,10 +9,10 @@ import pytest
 import uvloop
 
 from kafkapy.zk.service.event_loop import ZooKeeperServer
-from kafkapy.zk.service.zookeeper_service import FRAMES_A_TURN, UNSENT_MAX
+from kafkapy.zk.service.zookeeper_service import FRAMES_A_TURN, UNSENT_MAX_BYTES
 from kafkapy.zk.wire.codes import OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REQUEST, ConnectRequest
-from kafkapy.zk.wire.frames import LENGTH, framed
+from kafkapy.zk.wire.frames import LENGTH, encode_frame
 from kafkapy.zk.wire.jute import encode
 from kafkapy.zk.wire.requests import (
     EmptyRequest,
@@ -21,11 +21,11 @@ from kafkapy.zk.wire.requests import (
     WatchedRequest,
     encode_request,
 )
-from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import SocketlessServer
 
 LIMIT_S = 60.0
 PING_LIMIT_S = 10.0
-HELLO = framed(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 30_000, 0, None, False)))
+HELLO = encode_frame(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 30_000, 0, None, False)))
 READ = WatchedRequest("/big", False)
 
 
@@ -33,7 +33,7 @@ READ = WatchedRequest("/big", False)
 def test_what_cannot_be_made_durable_ends_the_server_and_is_not_answered(
     fault: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
 
     def fail(data: bytes) -> None:
@@ -46,9 +46,9 @@ def test_what_cannot_be_made_durable_ends_the_server_and_is_not_answered(
         server = ZooKeeperServer(desk.service, 60.0, loop, failed.set_result)
         said = client.raw
         frame = client.frame(OpCode.SET_DATA, SetDataRequest("/", b"x", -1))
-        desk.service.received(client.connection, frame)
+        desk.service.handle_data(client.connection, frame)
         monkeypatch.setattr(desk.file, "append", fail)
-        server.call_turn()
+        server.schedule_turn()
         assert await asyncio.wait_for(failed, LIMIT_S) is fault
         assert server.has_failed
         assert client.raw == said
@@ -66,9 +66,9 @@ async def _reply(reader: asyncio.StreamReader) -> bytes:
 @pytest.mark.parametrize(
     ("request_bytes", "replies"),
     [
-        (framed(encode_request(1, OpCode.EXISTS, READ)) * FRAMES_A_TURN, FRAMES_A_TURN),
+        (encode_frame(encode_request(1, OpCode.EXISTS, READ)) * FRAMES_A_TURN, FRAMES_A_TURN),
         (
-            framed(
+            encode_frame(
                 encode_request(1, OpCode.MULTI_READ, MultiRequest(((OpCode.GET_DATA, READ),) * 80))
             ),
             1,
@@ -80,8 +80,8 @@ def test_a_client_that_has_had_its_turn_is_read_from_again(
     request_bytes: bytes, replies: int, new_loop: Callable[[], asyncio.AbstractEventLoop]
 ) -> None:
     async def life() -> None:
-        desk = ZooKeeperDesk()
-        desk.client().create("/big", b"x" * (UNSENT_MAX // 20))
+        desk = SocketlessServer()
+        desk.client().create("/big", b"x" * (UNSENT_MAX_BYTES // 20))
         loop = asyncio.get_running_loop()
         server = ZooKeeperServer(desk.service, 60.0, loop, lambda fault: None)
         listener = await server.listen("127.0.0.1", 0)
@@ -92,7 +92,7 @@ def test_a_client_that_has_had_its_turn_is_read_from_again(
         writer.write(request_bytes)
         for _ in range(replies):
             await asyncio.wait_for(_reply(reader), LIMIT_S)
-        writer.write(framed(encode_request(-2, OpCode.PING, EmptyRequest())))
+        writer.write(encode_frame(encode_request(-2, OpCode.PING, EmptyRequest())))
         await asyncio.wait_for(_reply(reader), PING_LIMIT_S)
         writer.close()
         listener.close()

@@ -7,17 +7,17 @@ import pytest
 from kafkapy.zk.service.four_letter_words import Traffic
 from kafkapy.zk.service.settings import ServiceSettings
 from kafkapy.zk.wire.codes import OpCode
-from kafkapy.zk.wire.frames import framed
+from kafkapy.zk.wire.frames import encode_frame
 from kafkapy.zk.wire.requests import EmptyRequest, WatchedRequest, encode_request
 from tests.harness.cores.ports import ManualClock
-from tests.harness.cores.socketless_zookeeper import Client, ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import Client, SocketlessServer
 
 
-def asked(desk: ZooKeeperDesk, word: str) -> str:
+def asked(desk: SocketlessServer, word: str) -> str:
     client = Client(desk)
-    client.say(word.encode())
+    client.send_bytes(word.encode())
     assert client.connection.is_closing
-    desk.service.disconnected(client.connection)
+    desk.service.remove_connection(client.connection)
     return client.raw.decode()
 
 
@@ -26,14 +26,14 @@ def rows(text: str, separator: str) -> dict[str, str]:
 
 
 def test_short_answers() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     assert [asked(desk, word) for word in ("ruok", "isro")] == ["imok", "rw"]
     assert asked(desk, "dump") == "dump is not executed because it is not in the whitelist.\n"
     assert "zookeeper.version=3.9" in asked(desk, "envi")
 
 
 def test_server_and_clients() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     client.create("/a", b"12345", 1)
     client.exists("/b", watch=True)
@@ -55,28 +55,28 @@ def test_server_and_clients() -> None:
 
 
 def test_when_a_connection_began_is_told_by_the_calendar() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     desk.clock = ManualClock(wall_ahead_ms=5_000_000)
     desk.restart()
     client = desk.client()
     began_ms = desk.clock.time_ms()
     desk.tick(6000)
-    client.say(framed(encode_request(7, OpCode.EXISTS, WatchedRequest("/", False))))
+    client.send_bytes(encode_frame(encode_request(7, OpCode.EXISTS, WatchedRequest("/", False))))
     assert f",est={began_ms},to=30000,lcxid=0x7" in asked(desk, "cons")
-    client.say(framed(encode_request(-2, OpCode.PING, EmptyRequest())))
+    client.send_bytes(encode_frame(encode_request(-2, OpCode.PING, EmptyRequest())))
     assert f",lop=PING,est={began_ms},to=30000)\n" in asked(desk, "cons"), "as Apache's"
 
 
 def test_a_word_is_one_only_before_a_session() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
-    client.say(b"ruok")
+    client.send_bytes(b"ruok")
     assert client.connection.is_closing
     assert client.raw[-4:] != b"imok"
 
 
 def test_a_word_that_the_file_keeps_back() -> None:
-    desk = ZooKeeperDesk(ServiceSettings(words=frozenset({"ruok"})))
+    desk = SocketlessServer(ServiceSettings(words=frozenset({"ruok"})))
     assert asked(desk, "ruok") == "imok"
     assert asked(desk, "cons") == "cons is not executed because it is not in the whitelist.\n"
 
@@ -84,14 +84,14 @@ def test_a_word_that_the_file_keeps_back() -> None:
 def test_latencies() -> None:
     traffic = Traffic()
     assert traffic.average_ms == 0
-    traffic.answer(3, 4)
-    traffic.answer(1, 8)
+    traffic.count_replies(3, 4)
+    traffic.count_replies(1, 8)
     assert (traffic.min_ms, traffic.max_ms, traffic.average_ms) == (4, 8, 5.0)
 
 
 @pytest.mark.parametrize("pieces", [(b"ru", b"ok"), (b"r", b"u", b"o", b"k")])
 def test_a_word_in_pieces(pieces: tuple[bytes, ...]) -> None:
-    client = Client(ZooKeeperDesk())
+    client = Client(SocketlessServer())
     for piece in pieces:
-        client.say(piece)
+        client.send_bytes(piece)
     assert client.raw == b"imok"

@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.zk.service.connection import Connection
 from kafkapy.zk.wire.codes import ErrorCode, OpCode
-from kafkapy.zk.wire.frames import FrameCutter, framed
+from kafkapy.zk.wire.frames import FrameDecoder, encode_frame
 from kafkapy.zk.wire.requests import CreateRequest, SetDataRequest
 from tests.harness.cores.znodes import BytesFile
 from tests.harness.cores.zookeeper_conversation import new_service
@@ -34,24 +34,24 @@ class Story:
         self.service = new_service(self.file)
         self.observers = [Observer(number) for number in range(CLIENTS)]
         self.connections: dict[int, Connection] = {}
-        self.cutters: dict[int, FrameCutter] = {}
+        self.decoders: dict[int, FrameDecoder] = {}
         for observer in self.observers:
             self.connect(observer)
 
     def connect(self, observer: Observer) -> None:
-        connection = self.service.connected("127.0.0.1", 1)
+        connection = self.service.add_connection("127.0.0.1", 1)
         assert connection is not None
         self.connections[observer.number] = connection
-        self.cutters[observer.number] = FrameCutter(1 << 30)
-        self.service.received(connection, framed(observer.hello()))
+        self.decoders[observer.number] = FrameDecoder(1 << 30)
+        self.service.handle_data(connection, encode_frame(observer.connect_request_frame()))
         self.commit()
 
     def commit(self) -> None:
         while ready := self.service.commit():
             for number, connection in self.connections.items():
                 if connection in ready:
-                    self.cutters[number].feed(connection.take())
-                    for frame in iter(self.cutters[number].next_frame, None):
+                    self.decoders[number].feed(connection.take())
+                    for frame in iter(self.decoders[number].next_frame, None):
                         self.observers[number].received(frame)
 
     def step(self) -> None:
@@ -62,7 +62,7 @@ class Story:
                 self.come_back(observer)
         elif what < 0.02:
             self.commit()
-            self.service.disconnected(self.connections.pop(observer.number))
+            self.service.remove_connection(self.connections.pop(observer.number))
         elif what < 0.03:
             self.commit()
             self.service = new_service(self.file)
@@ -71,12 +71,12 @@ class Story:
             self.commit()
         else:
             frame = observer.request(*random_request(self.chance, ""))
-            self.service.received(self.connections[observer.number], framed(frame))
+            self.service.handle_data(self.connections[observer.number], encode_frame(frame))
 
     def come_back(self, observer: Observer) -> None:
         self.connect(observer)
-        frame = observer.watches_again()
-        self.service.received(self.connections[observer.number], framed(frame))
+        frame = observer.set_watches_frame()
+        self.service.handle_data(self.connections[observer.number], encode_frame(frame))
 
 
 @pytest.mark.parametrize("seed", range(12))

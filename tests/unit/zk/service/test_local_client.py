@@ -27,13 +27,13 @@ from kafkapy.zk.zookeeper import (
     StoreUnavailable,
     Watch,
     WatchEvent,
-    WatchKind,
+    WatchEventType,
     Znode,
     ZooKeeper,
     ZooKeeperError,
 )
 from tests.harness.cores.ensembles import run
-from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import SocketlessServer
 from tests.harness.cores.zookeeper_contract import CASES, expiry_takes_everything_and_is_told
 
 
@@ -47,8 +47,8 @@ class WithoutSystemNodes(LocalZooKeeper):
 class Served:
     """A service on the running loop, and local clients of it."""
 
-    def __init__(self, desk: ZooKeeperDesk | None = None) -> None:
-        self.desk = desk or ZooKeeperDesk()
+    def __init__(self, desk: SocketlessServer | None = None) -> None:
+        self.desk = desk or SocketlessServer()
         self.loop = asyncio.get_running_loop()
         self.faults: list[BaseException] = []
         self.server = ZooKeeperServer(self.desk.service, 60.0, self.loop, self.faults.append)
@@ -92,11 +92,11 @@ def test_clients_of_the_network_share_the_tree() -> None:
             await local.get("/a", heard.append)
             assert remote.call(OpCode.SET_DATA, SetDataRequest("/a", b"2", 0)).stat.version == 1
             assert await local.exists("/a") is not None
-            assert heard == [WatchEvent(WatchKind.DATA_CHANGED, "/a")]
+            assert heard == [WatchEvent(WatchEventType.DATA_CHANGED, "/a")]
             remote.exists("/a", watch=True)
             await local.set("/a", b"3", 1)
             assert remote.exists("/a").stat.version == 2
-            assert remote.heard() == [(3, "/a")]
+            assert remote.take_events() == [(3, "/a")]
 
     run(test())
 
@@ -132,7 +132,7 @@ def test_it_outlives_every_timeout() -> None:
 def test_it_may_do_everything_where_others_must_log_in() -> None:
     async def test() -> None:
         settings = settings_from({"sessionRequireClientSASLAuth": "true"}, {"kafka": "secret"})
-        async with Served(ZooKeeperDesk(settings)) as served:
+        async with Served(SocketlessServer(settings)) as served:
             local = await served.connect()
             await local.create("/a", b"")
             stranger = served.desk.client()

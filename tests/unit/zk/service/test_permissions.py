@@ -6,10 +6,10 @@ import pytest
 from kazoo.security import make_digest_acl_credential
 
 from kafkapy.zk.service.permissions import (
-    allowed,
+    acl_without_digests,
     check,
-    hidden_digests,
     identity_of,
+    is_allowed,
     stored_acl,
     user_of,
 )
@@ -36,14 +36,14 @@ USER = ("digest", "user:hash")
     ],
 )
 def test_an_entry_grants_or_not(entry: tuple[int, str, str], granted: bool) -> None:
-    assert allowed((entry,), 1, [IP, USER]) is granted
+    assert is_allowed((entry,), 1, [IP, USER]) is granted
     if not granted:
         with pytest.raises(Refused, match="NOAUTH"):
             check((entry,), 1, [IP, USER])
 
 
 def test_no_entry_grants_nothing() -> None:
-    assert not allowed((), 31, [IP, USER])
+    assert not is_allowed((), 31, [IP, USER])
 
 
 def test_a_digest_is_kazoos() -> None:
@@ -57,7 +57,7 @@ def test_a_digest_is_kazoos() -> None:
 def test_auth_becomes_the_clients_digests() -> None:
     both = (Acl(31, "auth", ""), Acl(1, "world", "anyone"), Acl(1, "world", "anyone"))
     assert stored_acl(both, [IP, USER]) == ((31, *USER), (1, "world", "anyone"))
-    assert hidden_digests(((31, *USER), (1, *IP))) == (
+    assert acl_without_digests(((31, *USER), (1, *IP))) == (
         Acl(31, "digest", "user:x"),
         Acl(1, *IP),
     )
@@ -106,5 +106,5 @@ def test_auth_is_every_proven_identity() -> None:
     own = [IP, USER, ("sasl", "kafka"), ("x509", "CN=kafka")]
     kept = stored_acl([Acl(31, "auth", "")], own)
     assert kept == ((31, *USER), (31, "sasl", "kafka"), (31, "x509", "CN=kafka"))
-    assert allowed(kept, 1, [("sasl", "kafka")])
-    assert not allowed(kept, 1, [("x509", "kafka"), ("sasl", "CN=kafka")])
+    assert is_allowed(kept, 1, [("sasl", "kafka")])
+    assert not is_allowed(kept, 1, [("x509", "kafka"), ("sasl", "CN=kafka")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.zk.embedded.znode_tree import TreeNode, ZnodeTree
-from kafkapy.zk.service.reads import MULTI_READ_MAX, stat_of
+from kafkapy.zk.service.reads import MULTI_READ_MAX_BYTES, stat_of
 from kafkapy.zk.wire.codes import ErrorCode, OpCode
 from kafkapy.zk.wire.records import Stat
 from kafkapy.zk.wire.requests import (
@@ -14,11 +14,11 @@ from kafkapy.zk.wire.requests import (
     WatchedRequest,
 )
 from kafkapy.zk.zookeeper import ZnodeStat
-from tests.harness.cores.socketless_zookeeper import ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import SocketlessServer
 
 
 def test_changes_of_children_are_counted_and_the_last_is_told() -> None:
-    client = ZooKeeperDesk().client()
+    client = SocketlessServer().client()
     client.create("/a", None)
     for name in "xyz":
         client.create(f"/a/{name}", b"12")
@@ -43,14 +43,14 @@ def test_a_count_beyond_a_java_int_wraps() -> None:
 
 def test_a_small_request_gets_no_reply_without_bounds() -> None:
     """65,000 reads of a node of 1 MB fit in one request: their reply would end the process."""
-    client = ZooKeeperDesk().client()
+    client = SocketlessServer().client()
     client.create("/a", None)
-    client.create("/a/big", bytes(MULTI_READ_MAX // 20))
+    client.create("/a/big", bytes(MULTI_READ_MAX_BYTES // 20))
     for number in range(100):
         client.create(f"/a/{number:03d}{'x' * 1000}", None)
     big: tuple[int, Request] = (OpCode.GET_DATA, WatchedRequest("/a/big", False))
     names: tuple[int, Request] = (OpCode.GET_CHILDREN, WatchedRequest("/a", False))
-    for part, fitting in (big, 20), (names, MULTI_READ_MAX // 100_400):
+    for part, fitting in (big, 20), (names, MULTI_READ_MAX_BYTES // 100_400):
         reply = client.call(OpCode.MULTI_READ, MultiRequest((part,) * (fitting - 1)))
         assert len(reply.results) == fitting - 1
         error = client.call(OpCode.MULTI_READ, MultiRequest((part,) * (fitting + 1)))

@@ -8,8 +8,8 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.zk.service.settings import (
     WORDS,
     ServiceSettings,
+    ignored_keys,
     settings_from,
-    without_effect,
 )
 
 
@@ -52,7 +52,7 @@ def test_what_keeps_clients_out_elsewhere_is_not_ignored(key: str) -> None:
 
 def test_keys_without_effect() -> None:
     given = {"clientPort": "1", "dataDir": "d", "admin.enableServer": "false", "initLimit": "5"}
-    assert without_effect(given) == ["admin.enableServer", "initLimit"]
+    assert ignored_keys(given) == ["admin.enableServer", "initLimit"]
 
 
 def test_words_are_served_unless_the_file_names_some() -> None:
@@ -70,7 +70,7 @@ def test_schemes_are_those_that_clients_can_prove() -> None:
     given = {"authProvider.1": SASL_PROVIDER, "authProvider.x509": X509_PROVIDER}
     found = settings_from(given, {"kafka": "secret"}, has_client_certificates=True)
     assert found.schemes == {"world", "digest", "ip", "sasl", "x509"}
-    assert without_effect(given) == []
+    assert ignored_keys(given) == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkapy.zk.service.watches import Mode, Watches, WatchTable
+from kafkapy.zk.service.watches import Mode, Watches, WatchManager
 from kafkapy.zk.wire.codes import EventType, WatcherType
 
 CREATED, DELETED = EventType.NODE_CREATED, EventType.NODE_DELETED
@@ -10,7 +10,7 @@ CHANGED, CHILDREN = EventType.NODE_DATA_CHANGED, EventType.NODE_CHILDREN_CHANGED
 
 
 def test_a_one_shot_watch_is_told_once_and_leaves_nothing() -> None:
-    table: WatchTable[str] = WatchTable()
+    table: WatchManager[str] = WatchManager()
     table.add("/a", "one")
     table.add("/a", "two")
     table.add("/a", "one")
@@ -21,7 +21,7 @@ def test_a_one_shot_watch_is_told_once_and_leaves_nothing() -> None:
 
 
 def test_a_persistent_watch_stays_beside_a_one_shot_one() -> None:
-    table: WatchTable[str] = WatchTable()
+    table: WatchManager[str] = WatchManager()
     table.add("/a", "one")
     table.add("/a", "one", Mode.PERSISTENT)
     assert list(table.trigger("/a")) == ["one"]

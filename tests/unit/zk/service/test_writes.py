@@ -15,11 +15,11 @@ from kafkapy.zk.wire.requests import (
     SetDataRequest,
     VersionRequest,
 )
-from tests.harness.cores.socketless_zookeeper import OPEN, ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import OPEN, SocketlessServer
 
 
 def test_sequence_numbers_count_all_children_ever_made() -> None:
-    client = ZooKeeperDesk().client()
+    client = SocketlessServer().client()
     client.create("/a")
     client.create("/a/plain")
     assert client.create("/a/s-", flags=2) == "/a/s-0000000001"
@@ -37,13 +37,13 @@ def test_sequence_numbers_count_all_children_ever_made() -> None:
     ],
 )
 def test_containers_and_nodes_with_a_time_to_live_are_refused(op: OpCode, body: Request) -> None:
-    client = ZooKeeperDesk().client()
+    client = SocketlessServer().client()
     assert client.call(op, body) == ErrorCode.UNIMPLEMENTED
     assert client.create("/c") == "/c", "the connection goes on"
 
 
 def test_a_failed_multi_leaves_no_trace() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     client.create("/a", b"1")
     before = desk.service.tree.nodes.copy()
@@ -57,6 +57,6 @@ def test_a_failed_multi_leaves_no_trace() -> None:
     codes = [part.number for _, part in found.results if isinstance(part, NumberReply)]
     assert codes == [ErrorCode.OK, ErrorCode.NODEEXISTS, ErrorCode.RUNTIMEINCONSISTENCY]
     assert desk.service.tree.nodes == before
-    assert client.heard() == []
+    assert client.take_events() == []
     desk.restart()
     assert desk.nodes == {"/a": b"1"}

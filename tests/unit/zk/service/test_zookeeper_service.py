@@ -11,7 +11,7 @@ from kafkapy.zk.service import zookeeper_service
 from kafkapy.zk.service.settings import ServiceSettings, settings_from
 from kafkapy.zk.wire.codes import ErrorCode, EventType, OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REPLY, CONNECT_REQUEST, ConnectReply, ConnectRequest
-from kafkapy.zk.wire.frames import framed
+from kafkapy.zk.wire.frames import encode_frame
 from kafkapy.zk.wire.jute import Reader, encode
 from kafkapy.zk.wire.records import Acl
 from kafkapy.zk.wire.replies import SaslReply, StatReply
@@ -25,11 +25,11 @@ from kafkapy.zk.wire.requests import (
     WatchKindRequest,
     encode_request,
 )
-from tests.harness.cores.socketless_zookeeper import Client, ZooKeeperDesk
+from tests.harness.cores.socketless_zookeeper import Client, SocketlessServer
 
 
 def test_a_session_gets_a_password_and_a_timeout_within_the_limits() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     granted = [desk.client(timeout_ms=ms).session for ms in (1, 10_000, 10**9)]
     assert [each.timeout_ms for each in granted] == [6000, 10_000, 60_000]
     assert len({each.session_id for each in granted}) == 3
@@ -38,14 +38,14 @@ def test_a_session_gets_a_password_and_a_timeout_within_the_limits() -> None:
 
 
 def test_a_client_that_sends_no_read_only_flag_gets_none() -> None:
-    client = Client(ZooKeeperDesk())
-    client.say(framed(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 9000, 0, b""))))
+    client = Client(SocketlessServer())
+    client.send_bytes(encode_frame(encode(CONNECT_REQUEST, ConnectRequest(0, 0, 9000, 0, b""))))
     reply = CONNECT_REPLY.read(Reader(client.next_frame()))
     assert (reply.timeout_ms, reply.read_only) == (9000, None)
 
 
 def test_a_session_goes_on_with_its_password_only() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     client.create("/e", flags=1)
     thief = desk.client(client.session._replace(password=b"x" * 16))
@@ -62,23 +62,23 @@ def test_a_session_goes_on_with_its_password_only() -> None:
 
 
 def test_a_session_that_is_silent_expires_with_its_ephemerals() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     silent, other = desk.client(timeout_ms=6000), desk.client(timeout_ms=60_000)
     silent.create("/e", flags=1)
     other.exists("/e", watch=True)
     desk.tick(6000)
-    assert other.heard() == []
+    assert other.take_events() == []
     silent.call(OpCode.PING)
     desk.tick(6000)
-    assert other.heard() == []
+    assert other.take_events() == []
     desk.tick(3000)
-    assert other.heard() == [(EventType.NODE_DELETED, "/e")]
+    assert other.take_events() == [(EventType.NODE_DELETED, "/e")]
     assert silent.connection.is_closing
     assert desk.client(silent.session).session.session_id == 0
 
 
 def test_sessions_and_ephemerals_survive_a_kill() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client(timeout_ms=9000)
     client.create("/e", b"mine", 1)
     client.create("/p", None)
@@ -97,7 +97,7 @@ def test_sessions_and_ephemerals_survive_a_kill() -> None:
 
 def test_zxids_go_on_and_refused_writes_have_theirs() -> None:
     """A client that has seen a zxid would not be served by a server that has not."""
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     assert client.create("/no/x") == ErrorCode.NONODE
     seen = desk.service.tree.zxid
@@ -106,18 +106,18 @@ def test_zxids_go_on_and_refused_writes_have_theirs() -> None:
     assert desk.service.tree.zxid == seen
     late = Client(desk)
     hello = ConnectRequest(0, seen + 1, 9000, 0, b"", False)
-    late.say(framed(encode(CONNECT_REQUEST, hello)))
+    late.send_bytes(encode_frame(encode(CONNECT_REQUEST, hello)))
     assert (late.raw, late.connection.is_closing) == (b"", True)
 
 
 def test_nothing_is_answered_before_it_is_durable() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     one, two = desk.client(), desk.client()
     size = len(desk.file.data)
     service = desk.service
-    service.received(one.connection, one.frame(OpCode.SET_DATA, SetDataRequest("/", b"1", -1)))
-    service.received(two.connection, two.frame(OpCode.GET_DATA, WatchedRequest("/", False)))
-    service.received(two.connection, two.frame(OpCode.SET_DATA, SetDataRequest("/", b"2", -1)))
+    service.handle_data(one.connection, one.frame(OpCode.SET_DATA, SetDataRequest("/", b"1", -1)))
+    service.handle_data(two.connection, two.frame(OpCode.GET_DATA, WatchedRequest("/", False)))
+    service.handle_data(two.connection, two.frame(OpCode.SET_DATA, SetDataRequest("/", b"2", -1)))
     assert len(desk.file.data) == size
     desk.file.fail = True
     with pytest.raises(OSError):
@@ -129,13 +129,13 @@ def test_nothing_is_answered_before_it_is_durable() -> None:
 
 
 def test_one_turn_is_one_write_and_tears_as_one() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     one, two = desk.client(), desk.client()
     one.create("/a")
     whole = len(desk.file.data)
     for client, data in ((one, b"1"), (two, b"2"), (one, b"3")):
         frame = client.frame(OpCode.SET_DATA, SetDataRequest("/a", data, -1))
-        desk.service.received(client.connection, frame)
+        desk.service.handle_data(client.connection, frame)
     desk.turn()
     data = desk.file.data
     for size in range(whole, len(data)):
@@ -148,10 +148,10 @@ def test_one_turn_is_one_write_and_tears_as_one() -> None:
 
 
 def test_authentication_with_an_unknown_scheme_ends_the_connection() -> None:
-    client = ZooKeeperDesk().client()
+    client = SocketlessServer().client()
     assert client.call(OpCode.AUTH, AuthRequest(0, "sasl", b"")) == ErrorCode.AUTHFAILED
     assert client.connection.is_closing
-    client = ZooKeeperDesk().client()
+    client = SocketlessServer().client()
     assert client.call(OpCode.SASL, SaslRequest(b"")) == ErrorCode.AUTHFAILED
     assert client.connection.is_closing
 
@@ -172,7 +172,7 @@ def log_in(client: Client, user: str, password: str) -> object:
 
 def test_a_login_owns_what_it_makes() -> None:
     settings = settings_from({}, {"kafka": "secret"})
-    desk = ZooKeeperDesk(settings)
+    desk = SocketlessServer(settings)
     owner, other = desk.client(), desk.client()
     assert log_in(owner, "kafka", "secret") == [("ip", "127.0.0.1"), ("sasl", "kafka")]
     assert owner.create("/mine", b"", acl=(Acl(31, "auth", ""),)) == "/mine"
@@ -195,14 +195,14 @@ def test_a_login_owns_what_it_makes() -> None:
 )
 def test_a_wrong_password_ends_the_connection(required: str, error: ErrorCode) -> None:
     given = {"sessionRequireClientSASLAuth": required}
-    client = ZooKeeperDesk(settings_from(given, {"kafka": "secret"})).client()
+    client = SocketlessServer(settings_from(given, {"kafka": "secret"})).client()
     assert log_in(client, "kafka", "wrong") == error
     assert client.connection.is_closing
 
 
 def test_where_a_login_is_required_nothing_goes_without() -> None:
     given = {"sessionRequireClientSASLAuth": "true"}
-    desk = ZooKeeperDesk(settings_from(given, {"kafka": "secret"}))
+    desk = SocketlessServer(settings_from(given, {"kafka": "secret"}))
     client = desk.client()
     assert client.create("/a") == ErrorCode.SESSIONCLOSEDREQUIRESASLAUTH
     assert client.connection.is_closing
@@ -216,7 +216,7 @@ def test_where_a_login_is_required_nothing_goes_without() -> None:
 
 
 def test_the_subject_of_a_certificate_is_an_identity() -> None:
-    desk = ZooKeeperDesk(settings_from({}, has_client_certificates=True))
+    desk = SocketlessServer(settings_from({}, has_client_certificates=True))
     owner = Client(desk, subject="CN=kafka,O=acme")
     owner.connect()
     assert owner.create("/mine", b"", acl=(Acl(31, "auth", ""),)) == "/mine"
@@ -233,16 +233,16 @@ def test_the_subject_of_a_certificate_is_an_identity() -> None:
         b"GET / HTTP/1.1\r\n",
         b"\xff\xff\xff\xff",
         b"\0\x10\0\0",
-        framed(b""),
-        framed(b"\0" * 20),
+        encode_frame(b""),
+        encode_frame(b"\0" * 20),
     ],
 )
 def test_garbage_closes_with_one_line(garbage: bytes, caplog: pytest.LogCaptureFixture) -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = Client(desk)
     with caplog.at_level(logging.WARNING, "kafkapy.zk.service"):
-        client.say(garbage + b"more")
-        client.say(b"and more")
+        client.send_bytes(garbage + b"more")
+        client.send_bytes(b"and more")
     assert client.connection.is_closing
     assert client.raw == b""
     [line] = caplog.messages
@@ -250,33 +250,33 @@ def test_garbage_closes_with_one_line(garbage: bytes, caplog: pytest.LogCaptureF
 
 
 def test_a_request_that_is_cut_is_answered_and_ends_the_connection() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     whole = encode_request(1, OpCode.SET_DATA, SetDataRequest("/", b"x", -1))
-    client.say(framed(whole[:-2]))
+    client.send_bytes(encode_frame(whole[:-2]))
     assert client.reply(OpCode.SET_DATA) == ErrorCode.MARSHALLINGERROR
     assert client.connection.is_closing
     assert desk.service.tree.nodes["/"].data == b""
 
 
 def test_an_unknown_operation_ends_the_connection() -> None:
-    client = ZooKeeperDesk().client()
-    client.say(framed(b"\0\0\0\1\0\0\0\x63"))
+    client = SocketlessServer().client()
+    client.send_bytes(encode_frame(b"\0\0\0\1\0\0\0\x63"))
     assert client.reply(OpCode.PING) == ErrorCode.UNIMPLEMENTED
     assert client.connection.is_closing
 
 
 def test_too_many_connections_of_one_address() -> None:
-    desk = ZooKeeperDesk(ServiceSettings(max_connections=2))
+    desk = SocketlessServer(ServiceSettings(max_connections=2))
     first, _ = Client(desk), Client(desk)
-    assert desk.service.connected("127.0.0.1", 1) is None
-    assert desk.service.connected("127.0.0.2", 1) is not None
-    desk.service.disconnected(first.connection)
-    assert desk.service.connected("127.0.0.1", 1) is not None
+    assert desk.service.add_connection("127.0.0.1", 1) is None
+    assert desk.service.add_connection("127.0.0.2", 1) is not None
+    desk.service.remove_connection(first.connection)
+    assert desk.service.add_connection("127.0.0.1", 1) is not None
 
 
 def test_a_connection_without_a_session_does_not_stay() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     idle = Client(desk)
     desk.tick(9000)
     assert not idle.connection.is_closing
@@ -285,37 +285,37 @@ def test_a_connection_without_a_session_does_not_stay() -> None:
 
 
 def test_requests_wait_while_replies_are_not_read() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     client.create("/big", b"x" * 900_000)
     read = client.frame(OpCode.GET_DATA, WatchedRequest("/big", False))
-    desk.service.received(client.connection, read * 50)
+    desk.service.handle_data(client.connection, read * 50)
     assert client.connection.is_stalled
     assert client.connection.waiting_bytes() < 3_000_000
     desk.turn()
     assert not client.connection.is_stalled
-    client.connection.unsent = lambda: zookeeper_service.UNSENT_MAX + 1
+    client.connection.unsent_bytes = lambda: zookeeper_service.UNSENT_MAX_BYTES + 1
     before = client.connection.received
-    desk.service.received(client.connection, read * 50)
+    desk.service.handle_data(client.connection, read * 50)
     assert client.connection.is_stalled
     assert client.connection.received == before
 
 
 def test_notifications_that_nobody_reads_end_the_connection() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     deaf, other = desk.client(), desk.client()
     deaf.call(OpCode.ADD_WATCH, WatchKindRequest("/", 1))
-    deaf.connection.unsent = lambda: zookeeper_service.UNREAD_MAX + 1
+    deaf.connection.unsent_bytes = lambda: zookeeper_service.UNREAD_MAX_BYTES + 1
     other.create("/a")
     assert deaf.connection.is_closing
     assert not other.connection.is_closing
 
 
 def test_many_requests_of_one_client_leave_others_their_turn() -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     busy, other = desk.client(), desk.client()
     ping = busy.frame(OpCode.PING, EmptyRequest())
-    desk.service.received(busy.connection, ping * 250)
+    desk.service.handle_data(busy.connection, ping * 250)
     assert busy.connection.is_stalled
     assert other.create("/a") == "/a"
     desk.turn()
@@ -324,7 +324,7 @@ def test_many_requests_of_one_client_leave_others_their_turn() -> None:
 
 
 def test_a_fault_of_a_request_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    desk = ZooKeeperDesk()
+    desk = SocketlessServer()
     client = desk.client()
     zxid = desk.service.tree.zxid
 

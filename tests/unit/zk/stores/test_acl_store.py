@@ -27,7 +27,7 @@ from kafkapy.zk.stores.acl_store import (
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NoNode, Op, OpResult, SessionExpired, WatchEvent, ZooKeeper
-from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
+from tests.harness.cores.znodes import AnswerLosingZooKeeper, run, server
 
 ALICE = AccessControlEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
 BOB = AccessControlEntry("User:bob", "10.0.0.1", Operation.DESCRIBE_CONFIGS, Permission.DENY)
@@ -105,11 +105,11 @@ def test_who_was_faster_loses_nothing(before: tuple[AccessControlEntry, ...]) ->
 
 def test_every_broker_is_told_of_a_write_whose_answer_was_lost() -> None:
     """Or a right that was taken away would stay."""
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     store = AclStore(zk)
     run(store.create_paths())
     for number, entries in enumerate(((ALICE,), (ALICE, BOB), ()), 1):
-        zk.loses = "/kafka-acl/Topic/t"
+        zk.lost_path = "/kafka-acl/Topic/t"
         put(store, TOPIC, *entries)
         assert run(store.get(TOPIC)) == set(entries)
         assert len(run(store.changes())) == number
@@ -167,13 +167,13 @@ def test_changes_are_watched_read_and_purged() -> None:
     put(store, PREFIX, ALICE)
     assert {event.path for event in seen} == {"/kafka-acl-changes", "/kafka-acl-extended-changes"}
     changes = run(store.changes())
-    assert [run(store.changed(change)) for change in changes] == [TOPIC, PREFIX]
+    assert [run(store.changed_key(change)) for change in changes] == [TOPIC, PREFIX]
     made_ms = run(zk.get(changes[0].path)).stat.ctime_ms
     run(store.purge(changes, made_ms + CHANGE_EXPIRATION_MS))
     assert run(store.changes()) == changes
     run(store.purge(changes, made_ms + CHANGE_EXPIRATION_MS + 1))
     assert run(store.changes()) == []
-    assert run(store.changed(changes[0])) is None
+    assert run(store.changed_key(changes[0])) is None
     run(store.purge(changes, made_ms + CHANGE_EXPIRATION_MS + 1))
 
 

@@ -12,7 +12,7 @@ from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange
 from kafkapy.zk.zookeeper import BadVersion, CreateMode, Op, OpResult, SessionExpired, WatchEvent
 from tests.harness.cores.ports import ManualClock
-from tests.harness.cores.znodes import ForgetfulZooKeeper, MemoryZooKeeper, run, server
+from tests.harness.cores.znodes import AnswerLosingZooKeeper, MemoryZooKeeper, run, server
 
 
 def prepared() -> ZkStore:
@@ -75,14 +75,14 @@ def test_a_write_whose_answer_was_lost_counts_as_written(
     kind: str, before: dict[str, str], wanted: dict[str, str]
 ) -> None:
     """The session sends it again after a lost connection, and meets its own version."""
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     store = ZkStore(zk)
     run(store.create_persistent_paths())
     run(store.election.elect(1, 0))
     if before:
         run(store.configs.set(kind, "n", before))
     _, version = run(store.configs.get_versioned(kind, "n"))
-    zk.loses = f"/config/{kind}/n"
+    zk.lost_path = f"/config/{kind}/n"
     run(store.configs.set(kind, "n", wanted, version))
     assert run(store.configs.get(kind, "n")) == wanted
 
@@ -234,5 +234,5 @@ def test_without_a_controller_nobody_is_forgotten() -> None:
 def test_a_broker_that_does_not_run_yet_needs_no_controller() -> None:
     store = ZkStore(server().connect())
     for configs in ({"a": "1"}, {"b": "2"}):
-        run(store.configs.begin_broker("1", configs))
+        run(store.configs.set_before_start("1", configs))
         assert run(store.configs.get("brokers", "1")) == configs

@@ -34,21 +34,21 @@ def test_a_seat_won_in_a_write_whose_answer_was_lost_is_recognised() -> None:
     zk = server().connect()
     store = ZkStore(zk)
     fence = run(store.election.elect(1, 0))
-    assert run(store.election._already_elected(1, 1)) == fence
+    assert run(store.election._fence_if_elected(1, 1)) == fence
     with pytest.raises(ControllerMoved):
-        run(store.election._already_elected(1, 2))
+        run(store.election._fence_if_elected(1, 2))
 
 
 def test_abdication_is_fenced() -> None:
     ensemble = server()
     one, two = ZkStore(ensemble.connect()), ZkStore(ensemble.connect())
     first = run(one.election.elect(1, 0))
-    run(one.election.abdicate(first))
-    run(one.election.abdicate(first))
+    run(one.election.delete_controller(first))
+    run(one.election.delete_controller(first))
     second = run(two.election.elect(2, 0))
     assert second == Fence(2, 2)
     with pytest.raises(ControllerMoved):
-        run(one.election.abdicate(first))
+        run(one.election.delete_controller(first))
     assert run(one.election.controller_id()) == 2
 
 
@@ -59,5 +59,5 @@ def test_the_watch_waits_for_a_controller_to_come_or_go() -> None:
     fence = run(store.election.elect(1, 0))
     assert len(seen) == 1
     run(store.election.controller_id(seen.append))
-    run(store.election.abdicate(fence))
+    run(store.election.delete_controller(fence))
     assert len(seen) == 2

@@ -11,7 +11,7 @@ from kafkapy.zk.stores.feature_store import FeatureLimits, FeatureStore
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import BadVersion, NodeExists
-from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
+from tests.harness.cores.znodes import AnswerLosingZooKeeper, run, server
 
 
 def test_a_change_that_another_has_overtaken_is_refused() -> None:
@@ -35,10 +35,10 @@ def test_a_change_that_another_has_overtaken_is_refused() -> None:
 
 def test_a_write_whose_answer_was_lost_counts_as_written() -> None:
     """The session sends it again after a lost connection, and meets its own version."""
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     features = FeatureStore(zk)
     for version in (-1, 0):
-        zk.loses = paths.FEATURE_LIMITS
+        zk.lost_path = paths.FEATURE_LIMITS
         run(features.set_limits({"a": version}, version))
         assert run(features.limits()).levels == {"a": version}
     assert run(features.limits()).version == 1

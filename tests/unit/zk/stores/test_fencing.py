@@ -9,9 +9,9 @@ from kafkapy.zk.stores.fencing import (
     ControllerMoved,
     Fence,
     create_recursive,
-    ensure,
-    fenced,
-    fenced_each,
+    ensure_path,
+    fenced_multi,
+    fenced_multis,
 )
 from kafkapy.zk.zookeeper import BadVersion, Create, NodeExists, NoNode, SetData
 from tests.harness.cores.znodes import run, server
@@ -25,8 +25,8 @@ def prepared() -> tuple[MemoryZooKeeper, Fence]:
 
 def test_a_valid_fence_lets_writes_through() -> None:
     zk, fence = prepared()
-    assert run(fenced(zk, fence, [Create("/a", b"")])) == ["/a"]
-    answers = run(fenced_each(zk, fence, [[Create("/b", b"")], [Create("/a", b"")]]))
+    assert run(fenced_multi(zk, fence, [Create("/a", b"")])) == ["/a"]
+    answers = run(fenced_multis(zk, fence, [[Create("/b", b"")], [Create("/a", b"")]]))
     assert answers[0] == ["/b"]
     assert isinstance(answers[1], NodeExists)
 
@@ -38,9 +38,9 @@ def test_a_stale_fence_lets_nothing_through(gone: bool) -> None:
     if gone:
         run(zk.delete("/controller_epoch"))
     with pytest.raises(ControllerMoved):
-        run(fenced(zk, fence, [Create("/a", b"")]))
+        run(fenced_multi(zk, fence, [Create("/a", b"")]))
     with pytest.raises(ControllerMoved):
-        run(fenced_each(zk, fence, [[Create("/a", b"")]]))
+        run(fenced_multis(zk, fence, [[Create("/a", b"")]]))
     assert run(zk.exists("/a")) is None
 
 
@@ -48,9 +48,9 @@ def test_other_errors_are_not_taken_for_a_moved_controller() -> None:
     zk, fence = prepared()
     run(zk.create("/a", b""))
     with pytest.raises(BadVersion):
-        run(fenced(zk, fence, [SetData("/a", b"", 9)]))
+        run(fenced_multi(zk, fence, [SetData("/a", b"", 9)]))
     with pytest.raises(NoNode):
-        run(fenced(zk, fence, [SetData("/b", b"")]))
+        run(fenced_multi(zk, fence, [SetData("/b", b"")]))
 
 
 def test_parents_are_made_on_demand() -> None:
@@ -60,7 +60,7 @@ def test_parents_are_made_on_demand() -> None:
     assert run(zk.get("/x/y/z")).data == b"1"
     with pytest.raises(NodeExists):
         run(create_recursive(zk, "/x/y/z", b"2"))
-    run(ensure(zk, "/x/y/z"))
-    run(ensure(zk, "/p/q"))
+    run(ensure_path(zk, "/x/y/z"))
+    run(ensure_path(zk, "/p/q"))
     assert run(zk.get("/x/y/z")).data == b"1"
     assert run(zk.children("/p")) == ["q"]

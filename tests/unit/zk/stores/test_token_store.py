@@ -12,7 +12,7 @@ from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.token_store import TokenStore, decode_token, encode_token
 from kafkapy.zk.stores.znodes import ZnodeError
 from kafkapy.zk.zookeeper import NodeExists, Op, OpResult, WatchEvent, ZooKeeper
-from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
+from tests.harness.cores.znodes import AnswerLosingZooKeeper, run, server
 
 # As Apache Kafka 3.9.1 wrote it.
 KAFKAS = (
@@ -102,12 +102,12 @@ def test_who_knows_an_old_version_changes_nothing() -> None:
 
 def test_a_write_whose_answer_was_lost_counts_as_written() -> None:
     """The session sends it again. Nobody would be told of a token that has expired with it."""
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     store = TokenStore(zk)
     run(store.create_paths())
-    zk.loses = f"/delegation_token/tokens/{TOKEN.token_id}"
+    zk.lost_path = f"/delegation_token/tokens/{TOKEN.token_id}"
     run(store.create(TOKEN))
-    zk.loses = f"/delegation_token/tokens/{TOKEN.token_id}"
+    zk.lost_path = f"/delegation_token/tokens/{TOKEN.token_id}"
     assert run(store.replace(TOKEN._replace(expiry_ms=TOKEN.issue_ms), 0))
     assert not run(store.replace(TOKEN, 0))
 
@@ -131,7 +131,7 @@ def test_a_change_and_its_notification_are_one_write() -> None:
     assert run(store.changes()) == [0]
     assert run(TokenStore(Ending(ensemble)).delete(TOKEN.token_id, 1))
     assert run(store.changes()) == [0, 1]
-    assert run(store.changed(1)) == TOKEN.token_id
+    assert run(store.changed_key(1)) == TOKEN.token_id
 
 
 def test_every_broker_is_told() -> None:
@@ -143,7 +143,7 @@ def test_every_broker_is_told() -> None:
     node = run(zk.get("/delegation_token/token_changes/token_change_0000000000"))
     assert node.data == b"some-id"
     assert run(store.changes()) == [0]
-    assert run(store.changed(0)) == "some-id"
+    assert run(store.changed_key(0)) == "some-id"
     run(store.purge([0], node.stat.ctime_ms + CHANGE_EXPIRATION_MS + 1))
     assert run(store.changes()) == []
-    assert run(store.changed(0)) is None
+    assert run(store.changed_key(0)) is None

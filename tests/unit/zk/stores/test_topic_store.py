@@ -16,7 +16,7 @@ from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.topic_store import TopicStore
 from kafkapy.zk.zookeeper import BadVersion, NodeExists, NoNode, Op, OpResult, ZooKeeper
 from tests.harness.cores.controllers import topic_id
-from tests.harness.cores.znodes import ForgetfulZooKeeper, run, server
+from tests.harness.cores.znodes import AnswerLosingZooKeeper, run, server
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 STATE = LeaderAndIsr(1, 0, (1,), 0, 1)
@@ -206,7 +206,7 @@ def test_deleting_a_topic_takes_the_request_last() -> None:
 )
 def test_a_deletion_whose_answer_was_lost_goes_on(path: str) -> None:
     """The session sends it again after a lost connection, and the nodes are gone."""
-    zk = ForgetfulZooKeeper(server())
+    zk = AnswerLosingZooKeeper(server())
     store = ZkStore(zk)
     run(store.create_persistent_paths())
     run(store.topics.create(TopicDescription("t", topic_id(1), {0: (1,), 1: (1,)})))
@@ -214,7 +214,7 @@ def test_a_deletion_whose_answer_was_lost_goes_on(path: str) -> None:
     run(store.topics.create_states({T0: STATE, T1: STATE}, fence))
     run(store.configs.set("topics", "t", {"a": "b"}))
     run(store.requests.request_topic_deletion("t"))
-    zk.loses = path
+    zk.lost_path = path
     run(store.topics.delete("t", fence))
     assert not run(store.topics.exists("t"))
     assert run(store.configs.get("topics", "t")) == {}

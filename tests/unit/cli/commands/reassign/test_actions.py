@@ -56,7 +56,7 @@ class Tool:
 
 @pytest.fixture
 def tool(tmp_path: Path) -> Tool:
-    return Tool(tmp_path, MovingCluster({"t": [[1, 2], [2, 1]]}, looks=2))
+    return Tool(tmp_path, MovingCluster({"t": [[1, 2], [2, 1]]}, polls_left=2))
 
 
 def test_execute(tool: Tool) -> None:
@@ -109,13 +109,13 @@ def test_a_throttle_is_set_and_verify_removes_it(tool: Tool) -> None:
 
 
 def test_throttles_that_others_set_come_back(tool: Tool) -> None:
-    tool.moving.looks = 1
+    tool.moving.polls_left = 1
     tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
     tool.moving.set_config(2, "t", leader_replication_throttled_replicas="*")
     before = json.loads(json.dumps([[*key, value] for key, value in tool.moving.configs.items()]))
     begun = tool("--execute", "--throttle", "500")
     record = f"{tool.path}.throttles"
-    assert f"There are throttles already: {record} remembers them" in begun.stderr
+    assert f"There are throttles already: they are saved in {record}, and --verify" in begun.stderr
     tool("--execute", "--throttle", "900", "--additional")
     tool("--verify")
     tool("--verify")
@@ -127,7 +127,7 @@ def test_throttles_that_others_set_come_back(tool: Tool) -> None:
 def test_a_run_that_was_cut_off_leaves_no_throttle_for_the_next_one_to_restore(
     tool: Tool, rate: str
 ) -> None:
-    tool.moving.looks = 1
+    tool.moving.polls_left = 1
     tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
     before = dict(tool.moving.configs)
     for _ in range(2):  # each begins moves, which end before anybody verifies
@@ -140,7 +140,7 @@ def test_a_run_that_was_cut_off_leaves_no_throttle_for_the_next_one_to_restore(
 
 
 def test_runs_without_a_throttle_keep_the_note_of_earlier_ones(tool: Tool) -> None:
-    tool.moving.looks = 2
+    tool.moving.polls_left = 2
     tool("--execute", "--throttle", "500")
     tool("--execute", "--additional")
     tool("--list")
@@ -153,7 +153,7 @@ def test_runs_without_a_throttle_keep_the_note_of_earlier_ones(tool: Tool) -> No
 
 
 def test_a_throttle_that_others_changed_meanwhile_comes_back(tool: Tool) -> None:
-    tool.moving.looks = 1
+    tool.moving.polls_left = 1
     tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
     tool("--execute", "--throttle", "500")
     tool("--list")
@@ -163,7 +163,7 @@ def test_a_throttle_that_others_changed_meanwhile_comes_back(tool: Tool) -> None
 
 
 def test_a_throttle_of_a_broker_that_is_down_comes_back_with_it(tool: Tool) -> None:
-    tool.moving.looks = 1
+    tool.moving.polls_left = 1
     for broker_id in ("2", "3"):
         tool.moving.set_config(4, broker_id, leader_replication_throttled_rate="77")
     before = {key: dict(configs) for key, configs in tool.moving.configs.items()}
@@ -178,7 +178,7 @@ def test_a_throttle_of_a_broker_that_is_down_comes_back_with_it(tool: Tool) -> N
 
 
 def test_throttles_stay_if_told_so(tool: Tool) -> None:
-    tool.moving.looks = 1
+    tool.moving.polls_left = 1
     tool("--execute", "--throttle", "500")
     tool("--verify")
     assert "Clearing" not in tool("--verify", "--preserve-throttles").stdout
@@ -187,7 +187,7 @@ def test_throttles_stay_if_told_so(tool: Tool) -> None:
 
 
 def test_the_throttle_of_a_running_move_can_be_changed(tool: Tool) -> None:
-    tool.moving.looks = 0
+    tool.moving.polls_left = 0
     tool("--execute", "--throttle", "500")
     tool("--execute", "--throttle", "900", "--additional")
     assert tool.moving.configs[4, "3"] == {LEADER: "900", FOLLOWER: "900"}
@@ -196,7 +196,7 @@ def test_the_throttle_of_a_running_move_can_be_changed(tool: Tool) -> None:
 
 
 def test_batches_end_with_the_throttle_removed(tool: Tool) -> None:
-    tool.moving.looks = 1
+    tool.moving.polls_left = 1
     outcome = tool("--execute", "--throttle", "500", "--batch-size", "1")
     assert outcome.stdout == (
         ROLLBACK
@@ -212,7 +212,7 @@ def test_batches_end_with_the_throttle_removed(tool: Tool) -> None:
 
 
 def test_the_throttle_stays_if_a_batch_is_refused_in_part(tool: Tool) -> None:
-    tool.moving.looks = 0
+    tool.moving.polls_left = 0
     tool.moving.refuse[T1] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "not alive")
     outcome = tool("--execute", "--throttle", "500", "--batch-size", "2")
     assert outcome.stderr == (
@@ -313,7 +313,7 @@ def test_a_directory_move_that_cannot_begin_in_time(tool: Tool) -> None:
 
 
 def test_cancel(tool: Tool) -> None:
-    tool.moving.looks = 0
+    tool.moving.polls_left = 0
     tool("--execute")
     assert tool("--cancel").stdout == (
         "Successfully cancelled partition reassignments for: t-0,t-1\n"
@@ -337,7 +337,7 @@ def test_cancel(tool: Tool) -> None:
 def test_what_is_done_is_said_although_a_throttle_cannot_be_removed(
     tool: Tool, action: str, first: str, words: tuple[str, ...]
 ) -> None:
-    tool.moving.looks = 0 if action == "--cancel" else 1
+    tool.moving.polls_left = 0 if action == "--cancel" else 1
     tool("--execute", "--throttle", "500")
     tool.moving.running = {} if action == "--verify" else tool.moving.running
     refusal = AlterConfigsResourceResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
@@ -354,7 +354,7 @@ def test_what_is_done_is_said_although_a_throttle_cannot_be_removed(
 
 
 def test_cancelled_moves_are_named_although_a_directory_stays(tool: Tool) -> None:
-    tool.moving.looks = 0
+    tool.moving.polls_left = 0
     tool.write({"replicas": [3, 2], "log_dirs": ["any", "/e"]})
     tool("--execute", "--timeout", "0")
     tool.moving.log_dir_errors[T0, 2] = [ErrorCode.LOG_DIR_NOT_FOUND]
@@ -365,7 +365,7 @@ def test_cancelled_moves_are_named_although_a_directory_stays(tool: Tool) -> Non
 
 
 def test_list(tool: Tool) -> None:
-    tool.moving.looks = 0
+    tool.moving.polls_left = 0
     assert tool("--list").stdout == "No partition reassignments found.\n"
     tool("--execute")
     tool.moving.begin(TopicPartition("t", 1), [2, 1, 4], 0)
@@ -380,7 +380,7 @@ def test_list(tool: Tool) -> None:
 
 
 def test_a_broker_that_is_down_hangs_nothing(tmp_path: Path) -> None:
-    moving = MovingCluster({"t": [[1, 2], [2, 1]]}, down=[1], looks=1)
+    moving = MovingCluster({"t": [[1, 2], [2, 1]]}, down=[1], polls_left=1)
     tool = Tool(tmp_path, moving)
     tool.write({"replicas": [3, 2]})
     begun = tool("--execute", "--throttle", "500")
@@ -389,12 +389,12 @@ def test_a_broker_that_is_down_hangs_nothing(tmp_path: Path) -> None:
     tool("--verify")
     tool.write({"replicas": [3, 1]})
     looked = tool("--verify")
-    assert "Broker 1 is not alive: its throttles were not looked at.\n" in looked.stderr
+    assert "Broker 1 is not alive: its throttles were not removed.\n" in looked.stderr
     assert moving.configs == {}
 
 
 def test_strict_verify_fails_until_all_is_there(tool: Tool) -> None:
-    tool.moving.looks = 2
+    tool.moving.polls_left = 2
     tool("--execute")
     assert tool("--verify", "--strict").status == 1
     tool("--verify")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkapy.admin.dry_run import CHANGES
+from kafkapy.admin.dry_run import MUTATING_APIS
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.scripted.moving_cluster import MovingCluster
 
@@ -31,7 +31,7 @@ def test_a_dry_run_prints_the_requests_and_sends_none(tmp_path: Path) -> None:
         '[{"partition_index":0,"replicas":[2,3]}]}]}'
     )
     assert outcome.status == 0
-    assert not {r.API_KEY for _, r, _ in moving.scripted.requests} & CHANGES
+    assert not {r.API_KEY for _, r, _ in moving.scripted.requests} & MUTATING_APIS
     assert moving.running == {}
 
 
@@ -50,7 +50,7 @@ def test_a_dry_run_in_batches_as_json(tmp_path: Path) -> None:
 def test_refusals_of_kafkas_tool_have_no_frame_and_others_have(tmp_path: Path) -> None:
     (tmp_path / "moves").write_text(MOVES)
     (tmp_path / "empty").write_text("{}")
-    moving = MovingCluster({"t": [[1, 2]], "u": [[1, 2]]}, looks=0)
+    moving = MovingCluster({"t": [[1, 2]], "u": [[1, 2]]}, polls_left=0)
     file = ("--reassignment-json-file", str(tmp_path / "moves"))
     begun = kafkapy("reassign", *B, "--execute", *file, cluster=moving.scripted)
     assert begun.status == 0

@@ -124,7 +124,7 @@ def test_a_broker_that_is_down_is_not_emptied_by_surprise() -> None:
     refused = generate(moving, "--strategy", "minimal")
     assert refused.stderr.startswith("Error: Broker 1 has replicas and is not alive. Start it; or")
     named = generate(moving, "--strategy", "minimal", "--broker-list", "2,3,1")
-    assert "Broker 1 is not alive: nothing is placed there.\n" in named.stderr
+    assert "Broker 1 is not alive: no replicas are assigned to it.\n" in named.stderr
     assert all(1 not in row for row in replicas(named).values())
 
 

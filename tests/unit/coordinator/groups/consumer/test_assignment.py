@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.coordinator.groups.consumer.assignment import (
-    NOTHING,
+    EMPTY_ASSIGNMENT,
     TopicIdPartition,
     assignment_of,
     is_subset,
@@ -24,7 +24,7 @@ def test_an_assignment_is_its_partitions() -> None:
 
 def test_a_part_of_an_assignment() -> None:
     whole = {A: frozenset({0, 1}), B: frozenset({0})}
-    assert is_subset(NOTHING, whole)
+    assert is_subset(EMPTY_ASSIGNMENT, whole)
     assert is_subset({A: frozenset({1})}, whole)
     assert not is_subset({A: frozenset({1, 2})}, whole)
     assert not is_subset(whole, {A: frozenset({0, 1})})
@@ -33,4 +33,4 @@ def test_a_part_of_an_assignment() -> None:
 def test_partitions_in_common() -> None:
     assert overlap({A: frozenset({0, 1})}, {A: frozenset({1})})
     assert not overlap({A: frozenset({0})}, {A: frozenset({1}), B: frozenset({0})})
-    assert not overlap(NOTHING, {A: frozenset({1})})
+    assert not overlap(EMPTY_ASSIGNMENT, {A: frozenset({1})})

@@ -92,7 +92,7 @@ class Story:
 
     def forget(self) -> None:
         if consumer := self.some():
-            consumer.take_nothing_for_granted()
+            consumer.reset()
 
     def change_topics(self) -> None:
         topics = self.shell.topics
@@ -109,7 +109,7 @@ class Story:
         if consumer:
             consumer.topics = self.chance.sample(("t", "u", "u2"), self.chance.randrange(1, 4))
             consumer.regex = self.chance.choice(PATTERNS) if self.chance.random() < 0.3 else ""
-            consumer.is_told = False
+            consumer.is_synchronized = False
 
     def fail_over(self) -> None:
         if not self.shell.group_is_known():

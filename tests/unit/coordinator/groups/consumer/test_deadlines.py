@@ -42,10 +42,10 @@ def test_a_step_has_the_rebalance_timeout_from_when_it_was_asked_for_first() -> 
     shell.consumer("m")
     core, group = shell.coordinator._core, shell.consumers
     deadlines.cancel_all(core, group)
-    deadlines.limit(core, 5, TimerKind.CONSUMER_JOIN, group, "m")
-    deadlines.limit(core, 9, TimerKind.CONSUMER_JOIN, group, "m")
+    deadlines.schedule_rebalance_timeout(core, 5, TimerKind.CONSUMER_JOIN, group, "m")
+    deadlines.schedule_rebalance_timeout(core, 9, TimerKind.CONSUMER_JOIN, group, "m")
     assert shell.coordinator.next_deadline_ms() == 5 + REVOCATION_MS
-    deadlines.end(core, TimerKind.CONSUMER_JOIN, group, "m")
+    deadlines.cancel_rebalance_timeout(core, TimerKind.CONSUMER_JOIN, group, "m")
     assert shell.coordinator.next_deadline_ms() is None
 
 

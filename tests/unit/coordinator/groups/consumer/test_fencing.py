@@ -36,7 +36,7 @@ def committed(shell: ConsumerShell, **fields: Any) -> ErrorCode:
         ({"member_id": "n", "generation_id": 1}, UNKNOWN),
         ({"generation_id": -1}, UNKNOWN),
         (
-            {"member_id": "m", "generation_id": 1, "names_member_epoch": False},
+            {"member_id": "m", "generation_id": 1, "may_have_member_epoch": False},
             ErrorCode.UNSUPPORTED_VERSION,
         ),
         ({"producer": PRODUCER}, NONE),
@@ -47,7 +47,7 @@ def committed(shell: ConsumerShell, **fields: Any) -> ErrorCode:
                 "producer": PRODUCER,
                 "member_id": "m",
                 "generation_id": 0,
-                "names_member_epoch": False,
+                "may_have_member_epoch": False,
             },
             ErrorCode.ILLEGAL_GENERATION,
         ),
@@ -64,9 +64,9 @@ def test_a_commit(fields: dict[str, Any], error: ErrorCode) -> None:
     ("fields", "error"),
     [
         ({}, ErrorCode.GROUP_ID_NOT_FOUND),
-        ({"names_member_epoch": False}, ErrorCode.ILLEGAL_GENERATION),
+        ({"may_have_member_epoch": False}, ErrorCode.ILLEGAL_GENERATION),
         ({"producer": PRODUCER}, ErrorCode.GROUP_ID_NOT_FOUND),
-        ({"producer": PRODUCER, "names_member_epoch": False}, UNKNOWN),
+        ({"producer": PRODUCER, "may_have_member_epoch": False}, UNKNOWN),
     ],
 )
 def test_a_commit_of_a_member_in_an_unknown_group(fields: dict[str, Any], error: ErrorCode) -> None:
@@ -77,7 +77,7 @@ def test_a_classic_member_has_a_generation() -> None:
     shell = ConsumerShell()
     shell.consumer("c")
     member_id = shell.replies[shell.join(requires_known_member_id=False)].member_id
-    fields = {"member_id": member_id, "names_member_epoch": False}
+    fields = {"member_id": member_id, "may_have_member_epoch": False}
     assert committed(shell, generation_id=2, **fields) is NONE
     assert committed(shell, generation_id=1, **fields) is ErrorCode.ILLEGAL_GENERATION
     fetch = FetchOffsets("g", None, member_id=member_id, member_epoch=1)

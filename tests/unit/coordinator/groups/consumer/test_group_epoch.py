@@ -7,13 +7,13 @@ from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.group_epoch import (
     assignor_name,
     bump_epoch,
-    forget_unused_regexes,
+    delete_unused_regexes,
     refresh_regexes,
     refresh_topics,
     update_target,
 )
 from kafkapy.coordinator.groups.consumer.log_writes import Changes
-from kafkapy.coordinator.groups.consumer.messages import everything_is_visible
+from kafkapy.coordinator.groups.consumer.messages import all_topics_visible
 from kafkapy.coordinator.groups.consumer.records import (
     ConsumerKey,
     MemberMetadata,
@@ -46,29 +46,29 @@ def test_topics_are_written_when_they_differ() -> None:
     assert [*changes.group.topics] == ["t"]
     assert not refresh_topics(core, changes)
     assert kinds(changes) == [RecordType.TOPICS]
-    assert changes.group.seen_version == core.topics.version
+    assert changes.group.metadata_version == core.topics.version
 
 
 def test_a_regular_expression_is_matched_once_for_all_its_members() -> None:
     core = ConsumerShell().coordinator._core
     changes = changes_with(member(regex="t.*"), member(regex="t.*"))
-    assert refresh_regexes(core, changes, "t.*", everything_is_visible)
+    assert refresh_regexes(core, changes, "t.*", all_topics_visible)
     assert changes.group.subscribed_topics == {"t"}
-    assert not refresh_regexes(core, changes, "t.*", everything_is_visible)
+    assert not refresh_regexes(core, changes, "t.*", all_topics_visible)
 
 
 def test_one_that_this_broker_cannot_read_matches_nothing() -> None:
     core = ConsumerShell().coordinator._core
     changes = changes_with(member(regex="t("))
-    assert refresh_regexes(core, changes, "t(", everything_is_visible)
+    assert refresh_regexes(core, changes, "t(", all_topics_visible)
     assert changes.group.subscribed_topics == frozenset()
 
 
 def test_one_that_nobody_uses_is_deleted() -> None:
     core = ConsumerShell().coordinator._core
     changes = changes_with(member("t"))
-    refresh_regexes(core, changes, "t.*", everything_is_visible)
-    forget_unused_regexes(changes)
+    refresh_regexes(core, changes, "t.*", all_topics_visible)
+    delete_unused_regexes(changes)
     assert changes.group.regexes == {}
 
 

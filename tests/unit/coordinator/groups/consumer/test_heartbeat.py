@@ -103,7 +103,7 @@ def test_a_new_subscription_replaces_the_old_one() -> None:
     shell = ConsumerShell()
     shell.topics.create("u", 2)
     member = shell.consumer("m")
-    member.topics, member.is_told = ("u",), False
+    member.topics, member.is_synchronized = ("u",), False
     settle([member], 4)
     assert member.partitions == {("u", 0), ("u", 1)}
 
@@ -207,10 +207,10 @@ def test_a_bad_regular_expression_changes_nothing() -> None:
 
 def test_version_0_gets_its_member_id() -> None:
     shell = ConsumerShell()
-    result = shell.replies[shell.beat("", 0, **JOIN, must_name_itself=False)]
+    result = shell.replies[shell.beat("", 0, **JOIN, requires_member_id=False)]
     assert result.error is ErrorCode.NONE
     assert list(shell.consumers.members) == [result.member_id]
-    assert shell.refused("", 1, must_name_itself=False) is ErrorCode.INVALID_REQUEST
+    assert shell.refused("", 1, requires_member_id=False) is ErrorCode.INVALID_REQUEST
 
 
 def test_a_full_group_takes_nobody_in() -> None:

@@ -13,7 +13,7 @@ def test_regular_expressions_are_matched_for_a_caller_with_rights_only() -> None
     shell.topics.create("tt", 1)
     shell.advance(10_000)
     core, group = shell.coordinator._core, shell.consumers
-    member_steps.describe(core, Changes(group), "m", group.members["m"])
+    member_steps.update_member(core, Changes(group), "m", group.members["m"])
     assert group.regexes["t.*"].topics == {"t"}
-    member_steps.describe(core, Changes(group), "m", group.members["m"], lambda topic: True)
+    member_steps.update_member(core, Changes(group), "m", group.members["m"], lambda topic: True)
     assert group.regexes["t.*"].topics == {"t", "tt"}

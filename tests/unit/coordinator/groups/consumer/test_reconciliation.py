@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkapy.coordinator.groups.consumer.assignment import (
-    NOTHING,
+    EMPTY_ASSIGNMENT,
     Assignment,
     TopicIdPartition,
 )
@@ -39,11 +39,11 @@ ROWS = {
         CurrentAssignment(5, 4, STABLE, some(0)),
     ),
     "new": (
-        (CurrentAssignment(), some(0, 1), all_but(), NOTHING),
+        (CurrentAssignment(), some(0, 1), all_but(), EMPTY_ASSIGNMENT),
         CurrentAssignment(5, 0, STABLE, some(0, 1)),
     ),
     "new, another has a partition": (
-        (CurrentAssignment(), some(0, 1), all_but(1), NOTHING),
+        (CurrentAssignment(), some(0, 1), all_but(1), EMPTY_ASSIGNMENT),
         CurrentAssignment(5, 0, UNRELEASED, some(0)),
     ),
     "less, which it does not know": (
@@ -99,17 +99,25 @@ def test_transition(row: str) -> None:
 @pytest.mark.parametrize(
     ("current", "owned", "epochs"),
     [
-        (CurrentAssignment(), NOTHING, {0: 5, 1: 5}),
-        (CurrentAssignment(4, 3, STABLE, some(0), NOTHING, given({0: 2})), None, {0: 2, 1: 5}),
-        (CurrentAssignment(4, 3, STABLE, some(0)), None, {0: 4, 1: 5}),
-        (CurrentAssignment(5, 4, UNRELEASED, some(0), NOTHING, given({0: 2})), None, {0: 2, 1: 5}),
+        (CurrentAssignment(), EMPTY_ASSIGNMENT, {0: 5, 1: 5}),
         (
-            CurrentAssignment(4, 3, STABLE, some(0, 2), NOTHING, given({0: 2, 2: 3})),
+            CurrentAssignment(4, 3, STABLE, some(0), EMPTY_ASSIGNMENT, given({0: 2})),
+            None,
+            {0: 2, 1: 5},
+        ),
+        (CurrentAssignment(4, 3, STABLE, some(0)), None, {0: 4, 1: 5}),
+        (
+            CurrentAssignment(5, 4, UNRELEASED, some(0), EMPTY_ASSIGNMENT, given({0: 2})),
+            None,
+            {0: 2, 1: 5},
+        ),
+        (
+            CurrentAssignment(4, 3, STABLE, some(0, 2), EMPTY_ASSIGNMENT, given({0: 2, 2: 3})),
             None,
             {0: 2, 2: 3},
         ),
         (
-            CurrentAssignment(4, 3, STABLE, some(0, 2), NOTHING, given({0: 2, 2: 3})),
+            CurrentAssignment(4, 3, STABLE, some(0, 2), EMPTY_ASSIGNMENT, given({0: 2, 2: 3})),
             some(0),
             {0: 2, 1: 5},
         ),

@@ -20,7 +20,7 @@ from kafkapy.coordinator.groups.messages import (
 from kafkapy.coordinator.transactions.messages import EndTransaction, InitProducerId
 from kafkapy.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkapy.server.api.handlers import add_offsets_to_txn
-from kafkapy.server.coordinators.transaction_verifier import Writing
+from kafkapy.server.coordinators.transaction_verifier import PendingWrite
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
@@ -73,12 +73,12 @@ def test_a_topic_of_offsets_that_is_not_in_the_metadata_is_created_first(tmp_pat
         assert add(parts, creator) == 0
     commit = CommitOffsets("g", {T0: OffsetToCommit(7, -1, "", -1)}, producer=PRODUCER)
     groups = parts.groups.coordinator
-    parts.verifier.verify("x", [Writing(OFFSETS, PRODUCER)], lambda errors: None)
+    parts.verifier.verify("x", [PendingWrite(OFFSETS, PRODUCER)], lambda errors: None)
     parts.groups.call(groups.commit_offsets, commit, lambda each: each)
     end = EndTransaction("x", PRODUCER, True)
     call(coordinator.end_transaction, end, lambda each: each)
     for _ in range(5):
         parts.timers.fire()
     fetch = FetchOffsets("g", [T0], require_stable=True)
-    found: Any = parts.groups.answer(groups.fetch_offsets, fetch, lambda each: each)
+    found: Any = parts.groups.call_now(groups.fetch_offsets, fetch, lambda each: each)
     assert found.offsets[T0].offset == 7

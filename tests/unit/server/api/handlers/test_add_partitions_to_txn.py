@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from kafkapy.server.api.handlers import add_partitions_to_txn
-from kafkapy.server.requests.turns import ROWS_AT_ONCE, finished
+from kafkapy.server.requests.turns import ROWS_AT_ONCE, run_now
 from tests.harness.cores.request_contexts import request_context
 
 MANY = 10_000
@@ -37,7 +37,7 @@ def test_the_rows_of_a_response_are_made_a_few_at_a_time(version: int) -> None:
         return add_partitions_to_txn.handle(Mock(), metadata, context, request)
 
     assert max(work()) <= 2 * ROWS_AT_ONCE
-    response = finished(work())
+    response = run_now(work())
     rows = response.results_by_topic_v3_and_below
     if version == 4:
         [transaction] = response.results_by_transaction
@@ -61,7 +61,7 @@ def test_a_client_adds_no_partition_of_an_internal_topic(version: int) -> None:
         ]
     )
     context = request_context(24, version)
-    response: Any = finished(add_partitions_to_txn.handle(transactions, Mock(), context, request))
+    response: Any = run_now(add_partitions_to_txn.handle(transactions, Mock(), context, request))
     rows = {
         (topic.name, row.partition_index): row.partition_error_code
         for topic in response.results_by_topic_v3_and_below
@@ -81,8 +81,8 @@ def test_a_broker_adds_the_partition_of_a_group() -> None:
     """TxnOffsetCommit v5 is served so."""
     topics = [AddPartitionsToTxnTopic(name=GROUP_METADATA_TOPIC, partitions=[0])]
     request = AddPartitionsToTxnRequest(transactions=[AddPartitionsToTxnTransaction(topics=topics)])
-    transactions = Mock(ask=lambda _, __, answered: answered(PartitionsResult()))
-    response: Any = finished(
+    transactions = Mock(run_internal=lambda _, __, answered: answered(PartitionsResult()))
+    response: Any = run_now(
         add_partitions_to_txn.handle(transactions, Mock(), request_context(24, 5), request)
     )
     [transaction] = response.results_by_transaction

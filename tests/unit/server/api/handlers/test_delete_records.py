@@ -20,7 +20,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.server.api.handlers import delete_records
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.requests.outcomes import Pending
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.partitions import TOPIC_ID, batch
 
@@ -39,7 +39,7 @@ def delete(parts: Parts, *offsets: int, topic: str = "t") -> Any:
     )
     header = RequestHeader(21, 2, 1, "test")
     context = RequestContext(header, "127.0.0.1", "PLAINTEXT")
-    return finished(delete_records.handle(parts.replicas, parts.clock, context, request))
+    return run_now(delete_records.handle(parts.replicas, parts.clock, context, request))
 
 
 def rows_of(response: Any) -> list[tuple[ErrorCode, int]]:

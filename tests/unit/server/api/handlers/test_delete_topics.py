@@ -67,7 +67,7 @@ class Deleting:
             waiter=self.parts.waiter,
             authorization=Authorization(authorizer),
             quotas=self.parts.client_quotas,
-            turns=self.parts.turns,
+            slices=self.parts.slices,
         )
         handlers = handler_table.in_background(self.parts.tasks, topics)
         self.handle = handlers[ApiKey.DELETE_TOPICS]

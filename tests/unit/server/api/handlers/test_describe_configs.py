@@ -20,7 +20,7 @@ from kafkapy.server.api.handlers.describe_configs import Handler
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.config.dynamic_config import DynamicConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.turns import SliceScheduler
 from kafkapy.zk.zookeeper import SessionExpired
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.request_contexts import request_context
@@ -47,7 +47,7 @@ def test_no_keys_are_all_keys(
     configs = MagicMock()
     configs.has_defaults_only.return_value = False
     handler = Handler(
-        configs, Mock(catch_up=AsyncMock(return_value={})), metadata(("t",)), 1, Turns()
+        configs, Mock(catch_up=AsyncMock(return_value={})), metadata(("t",)), 1, SliceScheduler()
     )
     resource = DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=keys
@@ -80,7 +80,7 @@ def test_many_keys_are_not_compared_with_each_config() -> None:
         Mock(catch_up=AsyncMock(return_value={})),
         metadata(("t",)),
         1,
-        Turns(),
+        SliceScheduler(),
     )
     resource = DescribeConfigsResource(
         resource_type=ResourceType.BROKER,
@@ -101,7 +101,7 @@ def test_groups_without_configs_are_described_up_to_a_number(
     configs = DynamicConfig(KafkaConfig({}))
     configs.set_group("set", {"consumer.session.timeout.ms": "46000"})
     nothing = Mock(catch_up=AsyncMock(return_value={}))
-    handler = Handler(configs, nothing, metadata(("t",)), 1, Turns())
+    handler = Handler(configs, nothing, metadata(("t",)), 1, SliceScheduler())
     rows = [
         DescribeConfigsResource(resource_type=kind, resource_name=name)
         for kind, name in (
@@ -133,7 +133,7 @@ def test_the_configs_that_a_topic_elsewhere_was_created_with_are_described(
         if is_lost:
             lost = AsyncMock(side_effect=SessionExpired("/"))
             monkeypatch.setattr(znodes.configs, "get_each", lost)
-        handler = Handler(configs, changes, metadata(("t",)), 2, Turns())
+        handler = Handler(configs, changes, metadata(("t",)), 2, SliceScheduler())
         resource = DescribeConfigsResource(
             resource_type=ResourceType.TOPIC,
             resource_name="t",
@@ -154,7 +154,7 @@ def test_configs_that_cannot_be_read_cost_no_other_resource_its_answer(
     configs = DynamicConfig(KafkaConfig({"log.dirs": "/d"}))
     configs.topic_overrides["bad"] = {"retention.ms": "x"}
     changes = Mock(catch_up=AsyncMock(return_value={}))
-    handler = Handler(configs, changes, metadata(("bad", "t")), 1, Turns())
+    handler = Handler(configs, changes, metadata(("bad", "t")), 1, SliceScheduler())
     resources = [
         DescribeConfigsResource(resource_type=ResourceType.TOPIC, resource_name=name)
         for name in ("bad", "t")

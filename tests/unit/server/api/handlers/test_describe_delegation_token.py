@@ -15,7 +15,7 @@ from kafkapy.protocol.messages.describe_delegation_token import (
 from kafkapy.security.delegation_tokens import TokenInformation
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.handlers.describe_delegation_token import handle
-from kafkapy.server.requests.turns import SLICE_UNITS, finished
+from kafkapy.server.requests.turns import SLICE_UNITS, run_now
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.request_contexts import request_context
@@ -62,7 +62,7 @@ def describe(tokens: DelegationTokens, owners: list[str] | None) -> Any:
 def test_tokens_of_owners_requesters_and_renewers(
     owners: list[str] | None, found: list[str]
 ) -> None:
-    response = finished(describe(known(3), owners))
+    response = run_now(describe(known(3), owners))
     assert [token.token_id for token in response.tokens] == found
 
 

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.describe_topic_partitions import (
 )
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.handlers import describe_topic_partitions
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
@@ -44,7 +44,7 @@ def ask(
     work = describe_topic_partitions.handle(
         parts.cluster, Authorization(authorizer), context, request
     )
-    return finished(work)
+    return run_now(work)
 
 
 def rows(response: DescribeTopicPartitionsResponse) -> list[tuple[str | None, int, int]]:

@@ -18,7 +18,7 @@ from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import elect_leaders
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.requests.background_tasks import BackgroundTasks
-from kafkapy.server.requests.turns import ROWS_AT_ONCE, finished
+from kafkapy.server.requests.turns import ROWS_AT_ONCE, run_now
 from tests.harness.cores.areas import area
 from tests.harness.cores.ports import ManualClock
 from tests.harness.scripted import admins
@@ -61,7 +61,7 @@ class Desk:
 def codes(response: Any) -> dict[tuple[str, int], tuple[int, str | None]]:
     return {
         (topic.topic, row.partition_id): (row.error_code, row.error_message)
-        for topic in finished(response).replica_election_results
+        for topic in run_now(response).replica_election_results
         for row in topic.partition_result
     }
 
@@ -109,7 +109,7 @@ def test_a_new_leader_is_awaited() -> None:
         await asyncio.sleep(0)
         assert not answered.done()
         desk.metadata.image = admins.metadata(("t",), leader=2).image
-        desk.waiter.changed()
+        desk.waiter.wake_waiters()
         assert codes(await answered) == {("t", 0): (0, None)}
 
     asyncio.run(scenario())

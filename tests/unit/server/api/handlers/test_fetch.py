@@ -17,10 +17,10 @@ from kafkapy.protocol.messages.share_fetch import ShareFetchRequest
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.fetch_session import FetchContext, FetchResult
 from kafkapy.replication.fetch_session import FetchPartition as SessionRow
-from kafkapy.server.api.fetch_answer import FetchAnswers
+from kafkapy.server.api.fetch_answer import FetchResponses
 from kafkapy.server.api.handlers.share_fetch import Handler as ShareFetchHandler
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from kafkapy.storage.file_records import FileRegion
 from tests.harness.cores.hot_path import Client, fetch, produce
 from tests.harness.cores.server_parts import Parts
@@ -57,11 +57,11 @@ async def begin_large_fetch(parts: Parts, *, leaves: bool) -> None:
     row = FetchPartition(fetch_offset=0, partition_max_bytes=1)
     request.topics[0].partitions = [row] * MANY
     client.sends(12, request)()
-    while not parts.turns.slices:
+    while not parts.slices.slice_count:
         await asyncio.sleep(0)
     if leaves:
         client.connection.connection_lost(None)
-    await parts.turns.turn()  # behind the slices of the fetch
+    await parts.slices.next_turn()  # behind the slices of the fetch
 
 
 @pytest.mark.parametrize("leaves", [False, True])
@@ -86,12 +86,12 @@ def test_records_of_many_rows_stay_readable_while_the_response_is_made_in_slices
     results = [FetchResult(row, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for row in rows]
     results[0] = partition.read(rows[0], -1, 0, 1 << 20, True, 0)
     context = RequestContext(RequestHeader(1, 17, 1, "test"), "127.0.0.1", "PLAINTEXT")
-    answers = FetchAnswers(parts.replicas, parts.metrics, parts.cluster)
-    work: Any = answers.answer(context, FetchContext([], None, incremental=False), results)
+    responses = FetchResponses(parts.replicas, parts.metrics, parts.cluster)
+    work: Any = responses.create(context, FetchContext([], None, incremental=False), results)
     next(work)
     stop = StopReplicaCommand(1, 1, 1, [StopReplicaPartition("t", 0, delete=True)])
     run(parts.replicas.stop_replicas(stop))
-    response = finished(work)
+    response = run_now(work)
     region = response.responses[0].partitions[0].records
     assert isinstance(region, FileRegion)
     assert len(region.take(1 << 20)) == len(large)

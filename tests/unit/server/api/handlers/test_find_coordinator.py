@@ -26,7 +26,7 @@ from kafkapy.coordinator.shares.share_coordinator import ShareCoordinator
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.handlers import find_coordinator
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.partitions import TOPIC_ID, partition_state
@@ -52,7 +52,7 @@ def test_a_key_stays_where_it_is_when_the_topic_grows(tmp_path: Path, key_type: 
     context = request_context(10, 6)
     brokers = [BrokerInfo(each, (Endpoint(context.listener, "b", 9),)) for each in (1, 2)]
     parts.metadata.apply(UpdateMetadataCommand(1, 1, 1, rows, brokers))
-    parts.waiter.know()
+    parts.waiter.mark_complete()
     nothing: Any = None
     handler = find_coordinator.Handler(
         parts.cluster,
@@ -60,10 +60,10 @@ def test_a_key_stays_where_it_is_when_the_topic_grows(tmp_path: Path, key_type: 
         parts.waiter,
         nothing,
         parts.client_quotas,
-        parts.turns,
+        parts.slices,
         parts.tasks,
     )
     request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[KEYS[key_type]])
-    response: Any = finished(handler.handle(context, request))
+    response: Any = run_now(handler.handle(context, request))
     [found] = response.coordinators
     assert (found.error_code, found.node_id) == (0, 1)

@@ -26,7 +26,7 @@ from kafkapy.server.api.handlers import (
     sync_group,
     txn_offset_commit,
 )
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
@@ -60,7 +60,7 @@ def test_only_offsets_of_partitions_that_exist_are_deleted(
             for topic, index in wanted
         ],
     )
-    response: Any = finished(
+    response: Any = run_now(
         offset_delete.handle(
             groups, parts.metadata, Authorization(None), request_context(47, 0), request
         )
@@ -96,7 +96,7 @@ def test_a_sync_names_its_protocol_since_version_5(
         (offset_commit.handle, OffsetCommitRequest),
         (
             lambda groups, *rest: txn_offset_commit.handle(
-                groups, rest[0], Mock(unverified=lambda _: []), *rest[1:]
+                groups, rest[0], Mock(writes_to_verify=lambda _: []), *rest[1:]
             ),
             TxnOffsetCommitRequest,
         ),
@@ -106,6 +106,6 @@ def test_a_commit_of_nothing_is_none_to_the_coordinator(handle: Any, request_cla
     """It would begin a group without members and offsets, which tools list."""
     groups = Mock()
     request = request_class(group_id="g", topics=[])
-    response: Any = finished(handle(groups, Mock(), request_context(8, 3), request))
+    response: Any = run_now(handle(groups, Mock(), request_context(8, 3), request))
     assert response.topics == []
     assert not groups.call.called

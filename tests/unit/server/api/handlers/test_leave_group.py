@@ -12,13 +12,13 @@ from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkapy.server.api.handlers import leave_group
 from kafkapy.server.requests.outcomes import Pending
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
 
 def join(parts: Parts, member_id: str) -> None:
-    parts.waiter.know()
+    parts.waiter.mark_complete()
     beat = ConsumerHeartbeat(
         "g", member_id, 0, rebalance_timeout_ms=1, subscribed_names=["t"], owned={}
     )
@@ -31,7 +31,7 @@ def leave(parts: Parts, version: int, *members: str) -> Any:
         member_id=members[0],
         members=[MemberIdentity(member_id=member) for member in members],
     )
-    return finished(leave_group.handle(parts.groups, request_context(13, version), request))
+    return run_now(leave_group.handle(parts.groups, request_context(13, version), request))
 
 
 @pytest.mark.parametrize("version", [2, 5])
@@ -42,8 +42,8 @@ def test_the_answer_waits_until_the_departure_is_replicated(tmp_path: Path, vers
     answer = leave(parts, version, "m")
     assert isinstance(answer, Pending)
     assert not answer.done
-    parts.tell_follower_has(partition, partition.log.log_end_offset)
-    response = finished(answer.response)
+    parts.fetch_as_follower(partition, partition.log.log_end_offset)
+    response = run_now(answer.response)
     codes = [row.error_code for row in response.members]
     assert (response.error_code, codes) == (ErrorCode.NONE, [ErrorCode.NONE] * (version > 2))
     assert not parts.groups.coordinator._core.registry.find("g").consumer.members
@@ -66,5 +66,5 @@ def test_the_answer_says_that_the_coordinator_is_another(tmp_path: Path, version
     parts.coordinate(isr=(1, 2), replicas=(1, 2))
     join(parts, "m")
     answer = leave(parts, version, "m")
-    parts.coordinate_elsewhere()
-    assert finished(answer.response).error_code == ErrorCode.NOT_COORDINATOR
+    parts.coordinate_on_other_broker()
+    assert run_now(answer.response).error_code == ErrorCode.NOT_COORDINATOR

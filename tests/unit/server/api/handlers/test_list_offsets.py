@@ -16,8 +16,8 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.server.api.handlers import list_offsets
 from kafkapy.server.api.handlers.list_offsets import EARLIEST, LATEST, MAX_TIMESTAMP
-from kafkapy.server.requests.outcomes import Elsewhere
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.outcomes import ThreadCall
+from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
@@ -31,7 +31,7 @@ def parts(tmp_path: Path) -> Parts:
     for timestamp in (10, 20, 30, 40):
         record = RecordData(None, b"v", timestamp, [])
         made.replicas.append("t", 0, build_batch([record]), 1, 11)
-    made.tell_follower_has(made.replicas.get("t", 0), 2)
+    made.fetch_as_follower(made.replicas.get("t", 0), 2)
     made.lead(leader=2, isr=(1, 2), leader_epoch=1, partition_epoch=1)
     made.lead(isr=(1, 2), leader_epoch=2, partition_epoch=2)
     return made
@@ -48,7 +48,7 @@ def look_up(
     )
     context = request_context(2, version)
     [row] = (
-        finished(list_offsets.handle(parts.replicas, parts.clock, context, request))
+        run_now(list_offsets.handle(parts.replicas, parts.clock, context, request))
         .topics[0]
         .partitions
     )
@@ -65,7 +65,7 @@ def offsets_v0(
     topics = [ListOffsetsTopic(name="t", partitions=rows)]
     context = request_context(2, 0)
     request = ListOffsetsRequest(replica_id=replica_id, topics=topics)
-    answer = finished(list_offsets.handle(parts.replicas, parts.clock, context, request))
+    answer = run_now(list_offsets.handle(parts.replicas, parts.clock, context, request))
     row, same = answer.topics[0].partitions
     assert row == same, "v0 answers a partition as often as it is named"
     return ErrorCode(row.error_code), row.old_style_offsets
@@ -80,7 +80,7 @@ def test_version_0_lists_where_segments_begin_and_the_high_watermark(parts: Part
     assert offsets_v0(parts, LATEST, 0) == (ErrorCode.NONE, [])
     assert offsets_v0(parts, EARLIEST) == (ErrorCode.NONE, [0])
     assert offsets_v0(parts, 0) == (ErrorCode.NONE, [])
-    parts.tell_follower_has(parts.replicas.get("t", 0), 5)
+    parts.fetch_as_follower(parts.replicas.get("t", 0), 5)
     assert offsets_v0(parts, LATEST, 2) == (ErrorCode.NONE, [5, 4])
 
 
@@ -94,7 +94,7 @@ def test_version_0_refuses_as_apache_kafka_does(parts: Parts) -> None:
 def test_the_end_is_not_available_until_the_followers_have_fetched(parts: Parts) -> None:
     assert look_up(parts, LATEST) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
     assert look_up(parts, LATEST, version=4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
-    parts.tell_follower_has(parts.replicas.get("t", 0), 4)
+    parts.fetch_as_follower(parts.replicas.get("t", 0), 4)
     assert look_up(parts, LATEST) == (ErrorCode.NONE, 4)
 
 
@@ -143,12 +143,12 @@ def test_a_compressed_batch_is_searched_by_another_thread(parts: Parts) -> None:
     """500,000 records in 50 KB kept the loop for a second."""
     rows = [RecordData(None, b"v", timestamp, []) for timestamp in (50, 60)]
     parts.replicas.append("t", 0, build_batch(rows, codec=Codec.GZIP), 1, 11)
-    parts.tell_follower_has(parts.replicas.get("t", 0), 6)
+    parts.fetch_as_follower(parts.replicas.get("t", 0), 6)
     for timestamp in (60, MAX_TIMESTAMP):
         wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
         request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
         context = request_context(2, 9)
         work = list_offsets.handle(parts.replicas, parts.clock, context, request)
-        assert isinstance(next(work), Elsewhere)
+        assert isinstance(next(work), ThreadCall)
         assert look_up(parts, timestamp) == (ErrorCode.NONE, 5)
     assert look_up(parts, 50) == (ErrorCode.NONE, 4)

@@ -22,14 +22,14 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
 )
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.server.api import handlers
-from kafkapy.server.api.handler_support import CHANGES_AT_ONCE
+from kafkapy.server.api.handler_support import CHANGES_PER_REQUEST_MAX
 from tests.harness.cores.znodes import run
 
 NOBODY: Any = Mock()
 
 
 def many(row: type) -> list[Any]:
-    return [row() for _ in range(CHANGES_AT_ONCE + 1)]
+    return [row() for _ in range(CHANGES_PER_REQUEST_MAX + 1)]
 
 
 def scram() -> Any:

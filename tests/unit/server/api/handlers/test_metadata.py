@@ -12,7 +12,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkapy.server.api import handler_table
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.requests.turns import finished
+from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.areas import area
 from tests.harness.cores.server_parts import Parts
 
@@ -20,7 +20,7 @@ from tests.harness.cores.server_parts import Parts
 def test_creation_stops_when_the_client_disconnects(tmp_path: Path) -> None:
     """Topics of a request of 1 MB were created for minutes after its client had disconnected."""
     parts = Parts(tmp_path)
-    parts.waiter.know()
+    parts.waiter.mark_complete()
     looks: list[bool] = []
     went = asyncio.Event()
 
@@ -40,13 +40,13 @@ def test_creation_stops_when_the_client_disconnects(tmp_path: Path) -> None:
             creator=SimpleNamespace(create=create),
             authorization=parts.authorization,
             quotas=parts.client_quotas,
-            turns=parts.turns,
+            slices=parts.slices,
             tasks=parts.tasks,
         )
         request = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
         header: Any = SimpleNamespace(api_key=ApiKey.METADATA, api_version=9, client_id="c")
         context = RequestContext(header, "h", "L")
-        pending: Any = finished(handlers[ApiKey.METADATA](context, request))
+        pending: Any = run_now(handlers[ApiKey.METADATA](context, request))
         while not looks:
             await asyncio.sleep(0)
         pending.abandon()

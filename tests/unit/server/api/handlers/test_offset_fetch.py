@@ -18,7 +18,7 @@ from kafkapy.protocol.messages.offset_fetch import (
 )
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.handlers import offset_fetch
-from kafkapy.server.requests.turns import ROWS_AT_ONCE, finished
+from kafkapy.server.requests.turns import ROWS_AT_ONCE, run_now
 from tests.harness.cores.request_contexts import request_context
 
 MANY = 10_000
@@ -48,7 +48,7 @@ def test_rows_are_looked_up_and_made_a_few_at_a_time(version: int, answers: Any,
         ],
     )
     context = request_context(9, version)
-    groups = Mock(answer=answers)
+    groups = Mock(call_now=answers)
 
     def work() -> Any:
         return offset_fetch.handle(groups, MetadataCache(), Authorization(None), context, request)
@@ -56,7 +56,7 @@ def test_rows_are_looked_up_and_made_a_few_at_a_time(version: int, answers: Any,
     steps = list(work())
     assert max(steps) < 3 * ROWS_AT_ONCE
     assert sum(steps) >= 3 * MANY
-    response = finished(work())
+    response = run_now(work())
     [topic] = response.groups[0].topics if version == 8 else response.topics
     assert [row.partition_index for row in topic.partitions] == indexes
     assert {row.error_code for row in topic.partitions} == {code}

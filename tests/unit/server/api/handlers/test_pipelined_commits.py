@@ -50,7 +50,7 @@ async def both_responses(parts: Parts) -> bytes:
     client.sends(OFFSETS, OffsetFetchRequest(group_id="g", topics=[wanted]))()
     assert not client.transport.sent
     replicate(follower, 1)
-    await parts.turns.turn()  # the response of the commit is made in one
+    await parts.slices.next_turn()  # the response of the commit is made in one
     return client.transport.sent
 
 

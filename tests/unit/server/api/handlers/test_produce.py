@@ -23,8 +23,8 @@ from kafkapy.protocol.server_connection import Request
 from kafkapy.record import batch_rules
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
-from kafkapy.record.validation import BRIEF_BYTES
-from kafkapy.server.requests.turns import SLICE_UNITS, finished
+from kafkapy.record.validation import FAST_BYTES_MAX
+from kafkapy.server.requests.turns import SLICE_UNITS, run_now
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
@@ -38,7 +38,7 @@ RECORD = RecordData(b"k", bytes(100_000), NOW_MS)
 @pytest.fixture
 def parts(tmp_path: Path) -> Parts:
     parts = Parts(tmp_path)
-    parts.tell(partition_state(), compression_type="gzip")
+    parts.apply_leader_and_isr(partition_state(), compression_type="gzip")
     return parts
 
 
@@ -58,10 +58,10 @@ def codes(response: ProduceResponse) -> list[int]:
 
 def test_the_conversion_of_brief_rows_is_cut_into_slices(parts: Parts) -> None:
     """200 rows of old messages, each converted at once, took a third of a second."""
-    brief = MESSAGE * (BRIEF_BYTES // len(MESSAGE))
+    brief = MESSAGE * (FAST_BYTES_MAX // len(MESSAGE))
     steps = list(produce(parts, 2, [brief] * 200))
     assert len(steps) == 200 + 1  # rows, and their topic
-    assert sum(steps) > 200 * BRIEF_BYTES // 5
+    assert sum(steps) > 200 * FAST_BYTES_MAX // 5
     assert max(steps) < SLICE_UNITS
 
 
@@ -72,18 +72,18 @@ def test_a_few_rows_are_one_slice(parts: Parts) -> None:
 def test_the_batches_of_a_request_share_its_room(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batch_rules, "ROOM_BYTES_MIN", 150_000)
+    monkeypatch.setattr(batch_rules, "BUDGET_BYTES_MIN", 150_000)
     unfolding = [build_batch([RECORD], codec=Codec.ZSTD)] * 3
     for _ in range(2):  # each request has room of its own
-        found = codes(finished(produce(parts, 9, unfolding)))
+        found = codes(run_now(produce(parts, 9, unfolding)))
         assert found == [ErrorCode.NONE, ErrorCode.NONE, ErrorCode.MESSAGE_TOO_LARGE]
 
 
 def test_the_room_grows_with_the_request(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_rules, "ROOM_BYTES_MIN", 0)
+    monkeypatch.setattr(batch_rules, "BUDGET_BYTES_MIN", 0)
     plain = build_batch([RECORD])
-    assert len(plain) > BRIEF_BYTES
-    assert codes(finished(produce(parts, 9, [plain] * 3))) == [ErrorCode.NONE] * 3
+    assert len(plain) > FAST_BYTES_MAX
+    assert codes(run_now(produce(parts, 9, [plain] * 3))) == [ErrorCode.NONE] * 3
 
 
 def frame_of_many_topics(value: bytes) -> bytes:

@@ -10,7 +10,7 @@ from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages import alter_configs, incremental_alter_configs
 from kafkapy.server.api import handlers
-from kafkapy.server.requests.turns import Turns
+from kafkapy.server.requests.turns import SliceScheduler
 from tests.harness.cores.znodes import run
 
 TOPIC = ResourceType.TOPIC
@@ -21,7 +21,7 @@ TWO_KEYS = (ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
 def answered(handler: Any, request: Any) -> tuple[dict[str, tuple[int, str | None]], list[str]]:
     """Code and message of each resource, and the resources that are altered."""
     admin = AsyncMock()
-    rows = run(handler.handle(admin, AsyncMock(), Turns(), None, request)).responses
+    rows = run(handler.handle(admin, AsyncMock(), SliceScheduler(), None, request)).responses
     calls = [*admin.change.await_args_list, *admin.replace.await_args_list]
     found = {row.resource_name: (row.error_code, row.error_message) for row in rows}
     return found, [call.args[1] for call in calls]

@@ -64,7 +64,7 @@ class Changing:
             configs=Mock(topic=lambda name, configs: []),
             authorization=Authorization(None),
             quotas=self.parts.client_quotas,
-            turns=self.parts.turns,
+            slices=self.parts.slices,
         )
 
     async def _change(self, name: str, *args: Any) -> CreatedTopic:

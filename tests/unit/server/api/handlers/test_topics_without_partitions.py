@@ -59,7 +59,7 @@ def add_partitions() -> Any:
 def transact_nothing() -> Any:
     transactions = many(add_partitions_to_txn.AddPartitionsToTxnTransaction)
     request = add_partitions_to_txn.AddPartitionsToTxnRequest(transactions=transactions)
-    service: Any = Mock(ask=lambda _, __, answered: answered(PartitionsResult()))
+    service: Any = Mock(run_internal=lambda _, __, answered: answered(PartitionsResult()))
     return handlers.add_partitions_to_txn.handle(service, NO_TOPICS, context(5), request)
 
 
@@ -115,7 +115,7 @@ def fetch_no_offsets_elsewhere() -> Any:
 
 
 def fetch_offsets(version: int, request: Any, error: ErrorCode) -> Any:
-    groups: Any = Mock(answer=lambda *_: FetchOffsetsResult(error))
+    groups: Any = Mock(call_now=lambda *_: FetchOffsetsResult(error))
     return handlers.offset_fetch.handle(groups, NO_TOPICS, ALL_ALLOWED, context(version), request)
 
 
@@ -146,7 +146,7 @@ def share_nothing() -> Any:
 def commit_nothing_in_a_transaction() -> Any:
     topics = many(txn_offset_commit.TxnOffsetCommitRequestTopic)
     request = txn_offset_commit.TxnOffsetCommitRequest(topics=topics)
-    nothing_to_verify: Any = Mock(unverified=lambda _: [])
+    nothing_to_verify: Any = Mock(writes_to_verify=lambda _: [])
     return handlers.txn_offset_commit.handle(
         NOBODY, NO_TOPICS, nothing_to_verify, context(3), request
     )

@@ -30,7 +30,7 @@ context = partial(request_context, 57)
 
 
 @pytest.mark.parametrize(
-    ("version", "row", "may_lower"),
+    ("version", "row", "allow_downgrade"),
     [
         (0, {"allow_downgrade": True}, True),
         (0, {"allow_downgrade": False, "upgrade_type": 2}, False),
@@ -39,13 +39,13 @@ context = partial(request_context, 57)
         (2, {"upgrade_type": 3}, True),
     ],
 )
-def test_a_downgrade_must_be_asked_for(version: int, row: Any, may_lower: bool) -> None:
+def test_a_downgrade_must_be_asked_for(version: int, row: Any, allow_downgrade: bool) -> None:
     features: Any = Recorded()
     request = UpdateFeaturesRequest(
         feature_updates=[FeatureUpdateKey(feature="f", max_version_level=1, **row)]
     )
     response = asyncio.run(update_features.handle(features, ACTIVE, context(version), request))
-    assert features.seen == [([FeatureUpdate("f", 1, may_lower)], False)]
+    assert features.seen == [([FeatureUpdate("f", 1, allow_downgrade)], False)]
     assert [(each.feature, each.error_code) for each in response.results] == [("f", 0)]
 
 
