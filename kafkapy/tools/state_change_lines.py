@@ -141,6 +141,11 @@ class LineFilter:
             return text if partitions_in(line) else None
         return text if any(map(self._selects, partitions_in(line))) else None
 
+    def partition_of(self, line: bytes) -> Partition:
+        """The first selected partition of a line that has one."""
+        found = partitions_in(line)
+        return found[0] if self._topic is None else next(filter(self._selects, found))
+
     def _selects(self, found: Partition) -> bool:
         if found.topic != self._topic:
             return False

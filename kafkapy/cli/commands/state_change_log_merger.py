@@ -59,9 +59,9 @@ def run(options: MergerOptions, env: Environment) -> ExitStatus:
     if options.timeline is not None:
         _show_timeline(options, env, lines)
     elif options.output is OutputFormat.json:
-        _write_json(env, lines)
+        _write_json(env, lines, line_filter)
     elif options.output is OutputFormat.table:
-        _show_tables(env, lines)
+        _show_tables(env, lines, line_filter)
     else:
         _write_text(env, lines)
     env.stdout.buffer.flush()
@@ -126,16 +126,14 @@ def _write_text(env: Environment, lines: Iterator[MergedLine]) -> None:
         env.stdout.buffer.write(b"\n".join([*chunk, b""]))
 
 
-def _write_json(env: Environment, lines: Iterator[MergedLine]) -> None:
+def _write_json(env: Environment, lines: Iterator[MergedLine], line_filter: LineFilter) -> None:
     """Write a line with the envelope, then an object for each line of the logs."""
     import orjson
-
-    from kafkapy.tools.state_change_lines import partitions_in
 
     write = env.stdout.buffer.write
     write(orjson.dumps({"kafkapy": ENVELOPE_VERSION, "command": COMMAND.name}) + b"\n")
     for date, line, path in lines:
-        found = partitions_in(line)[0]
+        found = line_filter.partition_of(line)
         row = {
             "time": date.decode(),
             "topic": found.topic.decode(),
@@ -146,20 +144,18 @@ def _write_json(env: Environment, lines: Iterator[MergedLine]) -> None:
         write(orjson.dumps(row) + b"\n")
 
 
-def _show_tables(env: Environment, lines: Iterator[MergedLine]) -> None:
+def _show_tables(env: Environment, lines: Iterator[MergedLine], line_filter: LineFilter) -> None:
     """Show rows in chunks, so that memory use stays constant."""
-    from kafkapy.tools.state_change_lines import partitions_in
-
     columns = ("Time", "Partition", "Log", "Line")
     while rows := [
         (
             date.decode(),
-            f"{found[0].topic.decode()}-{found[0].partition}",
+            f"{found.topic.decode()}-{found.partition}",
             path,
             line.decode(errors="replace"),
         )
         for date, line, path in islice(lines, CHUNK_LINES)
-        if (found := partitions_in(line))
+        if (found := line_filter.partition_of(line))
     ]:
         report = Report(COMMAND.name, [], [], [Table(columns, rows)])
         show(env, report, OutputFormat.table)

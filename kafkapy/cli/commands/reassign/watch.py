@@ -60,8 +60,8 @@ class Lines:
 
 
 class Bars:
-    """Progress for terminals: a bar for each partition, for at most BARS_MAX partitions at a time,
-    those with the most bytes left.
+    """Progress for terminals: a bar for each partition, for at most BARS_MAX moving partitions at a
+    time, those with the most bytes left. Bars of other moving partitions are hidden.
     """
 
     def __init__(self, progress: Progress) -> None:
@@ -71,11 +71,14 @@ class Bars:
     def update(self, moves: Sequence[MoveProgress], now_s: float) -> None:
         largest = sorted(moves, key=lambda m: m.done_bytes - m.total_bytes)[:BARS_MAX]
         shown_moves = {move.partition: move for move in sorted(largest)}
-        for partition, task in list(self._tasks.items()):
-            if partition not in shown_moves:
+        moving = {move.partition for move in moves}
+        for partition, task in self._tasks.items():
+            if partition in moving:
+                self._progress.update(task, visible=partition in shown_moves)
+            else:
                 # It is done: its bar stays full until the watch ends.
                 total = self._progress.tasks[self._progress.task_ids.index(task)].total
-                self._progress.update(task, completed=total or 0)
+                self._progress.update(task, completed=total or 0, visible=True)
         for partition, move in shown_moves.items():
             if partition not in self._tasks:
                 self._tasks[partition] = self._progress.add_task(str(partition), total=0)

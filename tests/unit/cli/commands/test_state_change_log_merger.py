@@ -87,6 +87,18 @@ def test_tables_come_a_piece_at_a_time(log: str, monkeypatch: pytest.MonkeyPatch
     assert shown.count("t-1") >= 2
 
 
+@pytest.mark.parametrize(("words", "named"), [([], "t-0"), (["--topic", "u"], "u-1")])
+def test_a_line_about_several_partitions_names_a_selected_one(
+    tmp_path: Path, words: list[str], named: str
+) -> None:
+    line = "[2024-01-31 12:00:00,000] INFO [Controller id=1] Mark replicas t-0,u-1 on broker 2"
+    (tmp_path / "log").write_text(f"{line}\n")
+    words = ["--logs", str(tmp_path / "log"), *words]
+    _, row = map(json.loads, merger(*words, "--output", "json").stdout.splitlines())
+    assert f"{row['topic']}-{row['partition']}" == named
+    assert f" {named} " in merger(*words, "--output", "table").stdout
+
+
 def test_a_timeline(log: str) -> None:
     text = merger("--logs", log, "--timeline", "t-0").stdout.splitlines()
     assert text[0] == "t-0: events"

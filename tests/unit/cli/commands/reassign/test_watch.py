@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
-from kafkapy.cli.commands.reassign.watch import progress_line
+from rich.console import Console
+from rich.progress import Progress
+
+from kafkapy.cli.commands.reassign.watch import BARS_MAX, Bars, progress_line
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools.reassign.move_progress import Pace
+from kafkapy.tools.reassign.move_progress import MoveProgress, Pace
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.moving_cluster import MovingCluster
 
@@ -40,3 +44,19 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
 def test_the_line_tells_rate_and_estimate() -> None:
     line = progress_line(2, 1 << 20, 4 << 20, Pace(512 * 1024.0, 6.0))
     assert line == "2 moves: 1.0 MiB of 4.0 MiB, 3.0 MiB left, 512.0 KiB/s, 6 s left"
+
+
+def test_a_partition_beyond_the_longest_moves_gets_no_full_bar() -> None:
+    """Its bar is hidden while it moves, and full once it is complete."""
+    progress = Progress(console=Console(file=io.StringIO()))
+    bars = Bars(progress)
+    small = MoveProgress(TopicPartition("small", 0), 10, 100)
+    bars.update([small], 0.0)
+    (bar,) = progress.tasks
+    large = [MoveProgress(TopicPartition("large", n), 0, 1000) for n in range(BARS_MAX)]
+    bars.update([small, *large], 0.5)
+    assert (bar.completed, bar.total, bar.visible) == (10, 100, False)
+    bars.update([small, *large[1:]], 1.0)
+    assert (bar.completed, bar.total, bar.visible) == (10, 100, True)
+    bars.update(large, 1.5)
+    assert (bar.completed, bar.total, bar.visible) == (100, 100, True)
