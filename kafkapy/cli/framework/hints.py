@@ -89,6 +89,15 @@ HINTS_BY_TEXT: Final = (
         "start ZooKeeper (kafkapy zookeeper start), or correct host and port of --zookeeper",
     ),
     (
+        r"SessionClosedRequireSaslError$",
+        "ZooKeeper requires a login: a section Client in a JAAS file, which KAFKA_OPTS names"
+        " (-Djava.security.auth.login.config=FILE)",
+    ),
+    (
+        r"^authorizer\.class\.name=.*\.StandardAuthorizer must be ",
+        "StandardAuthorizer is for KRaft; AclAuthorizer keeps the same kinds of ACLs in ZooKeeper",
+    ),
+    (
         r"not present in metadata after \d+ ms",
         "check --bootstrap-server and the topic; --max-block-ms sets the time limit",
     ),

@@ -41,6 +41,21 @@ def test_the_code_of_what_was_refused_decides() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("ZooKeeper refused /: SessionClosedRequireSaslError", "a section Client in a JAAS file"),
+        (
+            "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer must be"
+            " kafka.security.authorizer.AclAuthorizer or empty",
+            "StandardAuthorizer is for KRaft",
+        ),
+    ],
+)
+def test_the_text_of_an_error_without_a_cause_decides(text: str, part: str) -> None:
+    assert part in (hint(ConfigError(text), ["server"]) or "")
+
+
+@pytest.mark.parametrize(
     ("command", "option", "meant"),
     [
         ("topics", "bootstrap-servers", "bootstrap-server"),
