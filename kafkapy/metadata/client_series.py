@@ -18,7 +18,7 @@ from kafkapy.metadata.otlp import Histogram, Point
 CLIENT_BYTES_MAX: Final = 1 << 20
 BYTES_MAX: Final = 1 << 25
 SERIES_BYTES: Final = 400
-"""The memory that a series counts besides its texts; about as much as Python uses."""
+"""The memory that a series counts in addition to its texts; about as much as Python uses."""
 _BUCKET_BYTES: Final = 80
 _MAX_MISSED_PUSHES: Final = 3
 _LINES_AT_ONCE: Final = 1_000

@@ -9,7 +9,8 @@ from kafkapy.record.builder import RecordData, build_batch, write_header
 from kafkapy.record.records import batch_records
 
 ReadyBatch = memoryview | bytearray
-"""One whole v2 batch with at least one record. `stamp` sets its producer fields and CRC.
+"""One whole v2 batch with at least one record. `set_producer_state` writes its producer
+fields and CRC.
 """
 
 

@@ -22,7 +22,7 @@ from kafkapy.security.acls import (
 WILDCARD_HOST: Final = "*"
 _O: Final = Operation
 
-# The operations of each resource type, besides All.
+# The operations of each resource type, except All.
 SUPPORTED_OPERATIONS: Final[dict[ResourceKind, tuple[Operation, ...]]] = {
     ResourceKind.TOPIC: (
         *(_O.READ, _O.WRITE, _O.CREATE, _O.DESCRIBE, _O.DELETE, _O.ALTER),

@@ -39,7 +39,7 @@ class Arguments(NamedTuple):
 
 @dataclass
 class EndToEndOptions(ClusterOptions):
-    """The command has only operands, besides the common options."""
+    """The command has only operands and the common options."""
 
     words: list[str] = values(
         "Servers, topic, number of messages, acks (1 or all), bytes of each, and a property file.",

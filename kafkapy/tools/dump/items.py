@@ -1,4 +1,4 @@
-"""Lines of `dump-log-segments` about segments, besides batches and records.
+"""Lines of `dump-log-segments` about segments, other than batches and records.
 
 Each item is a line of Kafka's text and a JSON object: its `kind` and its fields.
 """

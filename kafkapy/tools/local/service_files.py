@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 NAME: Final = "kafkapy.service"
+STOP_LIMIT_S: Final = 300
+"""The time that systemd gives a broker to stop."""
 _SYSTEM: Final = Path("/etc/systemd/system")
 _SYSTEM_ENVIRONMENT: Final = Path("/etc/default/kafkapy")
 
@@ -25,7 +27,7 @@ ExecStart={command}
 RestartSec=2
 # The recovery of large logs takes as long as it takes; so does handing over many leaders.
 TimeoutStartSec=infinity
-TimeoutStopSec=300
+TimeoutStopSec={stop_limit_s}
 KillMode=mixed
 NoNewPrivileges=yes
 ProtectSystem=full
@@ -72,6 +74,7 @@ def service_files(
         environment=_escaped(str(environment)),
         command=" ".join(_quoted(word) for word in command),
         own=own,
+        stop_limit_s=STOP_LIMIT_S,
         target="default.target" if user_config is not None else "multi-user.target",
     )
     return [ServiceFile(environment, _ENVIRONMENT), ServiceFile(directory / NAME, unit)]

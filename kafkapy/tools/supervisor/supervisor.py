@@ -37,6 +37,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes, pid_files
 from kafkapy.tools.local.background import LaunchedServer, end_on_failure
 from kafkapy.tools.local.ports import free_port
+from kafkapy.tools.local.service_files import STOP_LIMIT_S
 from kafkapy.tools.supervisor import process_properties
 from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetch_text, total
 from kafkapy.tools.supervisor.restart_policy import RestartPolicy
@@ -45,8 +46,6 @@ _HOST: Final = "127.0.0.1"
 _POLL_S: Final = 0.1
 _CHECK_INTERVAL_S: Final = 1.0
 _ROLLING_RESTART_LIMIT_S: Final = 600.0
-_STOP_LIMIT_S: Final = 300
-"""TimeoutStopSec of the unit that `kafkapy server install-service` writes."""
 _METRICS_PORT: Final = "kafkapy.metrics.port"
 _is_port: Final = between(-1, 65535)[0]
 _UNDER_REPLICATED: Final = "kafka_server_replicamanager_underreplicatedpartitions"
@@ -272,7 +271,7 @@ class Supervisor:
         live = [child for child in self._children if child.state in _LIVE]
         if live and not any(child.state is State.STOPPING for child in live):
             # Each broker may take as long as a single one; systemd's own limit is for them all.
-            service_manager.notify(f"EXTEND_TIMEOUT_USEC={_STOP_LIMIT_S * 1_000_000}")
+            service_manager.notify(f"EXTEND_TIMEOUT_USEC={STOP_LIMIT_S * 1_000_000}")
             self._send_term(live[-1])
         return bool(live)
 
