@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import (
+    BadArgumentsError,
     BadVersionError,
     KazooException,
     NoAuthError,
@@ -214,7 +215,19 @@ class ZooKeeperShell:
         self._client.delete(operands[0], version_of(flags))
 
     def delete_all(self, flags: dict[str, str], operands: list[str]) -> None:
-        self._client.delete(operands[0], recursive=True)
+        errors: list[str] = []
+        for path in reversed(list(self._below(operands[0]))):
+            try:
+                self._client.delete(path)
+            except NoNodeError:
+                continue  # it was deleted meanwhile
+            except NotEmptyError as error:
+                # After an error below it, this is a consequence.
+                errors = errors or [_refusal(error, path)]
+            except (BadArgumentsError, NoAuthError) as error:
+                errors.append(_refusal(error, path))  # the other nodes are still deleted
+        if errors:
+            raise ShellError("\n".join(["Failed to delete some node(s) in the subtree!", *errors]))
 
     def get_acl(self, flags: dict[str, str], operands: list[str]) -> None:
         acls, stat = self._client.get_acls(operands[0])

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kazoo.exceptions import NoAuthError, NoNodeError
+from kazoo.exceptions import (
+    BadArgumentsError,
+    KazooException,
+    NoAuthError,
+    NoNodeError,
+    NotEmptyError,
+)
 from kazoo.protocol.states import WatchedEvent, ZnodeStat
 from kazoo.security import make_acl
 
@@ -64,8 +71,8 @@ class Tree:
         self.asked.append(changes)
         return b"server.2=new", STAT
 
-    def delete(self, path: str, version: int = -1, recursive: bool = False) -> None:
-        self.asked.append((path, version, recursive))
+    def delete(self, path: str, version: int = -1) -> None:
+        self.asked.append((path, version))
 
 
 def run(line: str) -> tuple[list[str], list[str], list[Any]]:
@@ -126,14 +133,14 @@ def test_changing() -> None:
     assert told == ["Created /n0000000001"]
     assert asked == [("/n", b"two words", {"ephemeral": True, "sequence": True})]
     assert run('set -v 3 /a "x y"') == ([], [], [("/a", b"x y", 3)])
-    assert run("delete /a")[2] == [("/a", -1, False)]
-    assert run("deleteall -b 10 /a")[2] == [("/a", -1, True)]
+    assert run("delete /a")[2] == [("/a", -1)]
+    assert run("deleteall -b 10 /a")[2] == [("/a/b", -1), ("/a", -1)]
     assert run("addauth digest me:secret")[2] == [("digest", "me:secret")]
 
 
 def test_flags_may_follow_the_path() -> None:
     """A version that is passed over deletes what another has changed meanwhile."""
-    assert run("delete /a -v 3")[2] == [("/a", 3, False)]
+    assert run("delete /a -v 3")[2] == [("/a", 3)]
     assert run("set /a -v 3 -5")[2] == [("/a", b"-5", 3)]
     assert run("get /a -s")[0] == ["one", *stat_lines(STAT)]
     assert run("ls /a -R")[0] == ["/a", "/a/b"]
@@ -171,8 +178,41 @@ def test_a_tree_may_be_deep() -> None:
     tree = Tree()
     tree.nodes = {"/" + "/".join(["a"] * depth): b"" for depth in range(2000)}
     said: list[str] = []
-    ZooKeeperShell(tree, said.append, said.append).run_line("ls -R /")
+    shell = ZooKeeperShell(tree, said.append, said.append)
+    shell.run_line("ls -R /")
     assert said == list(tree.nodes)
+    shell.run_line("deleteall /a")
+    assert tree.asked == [(path, -1) for path in reversed(said[1:])]
+
+
+def test_a_deleteall_that_is_refused_a_node_names_it_and_deletes_the_others() -> None:
+    """Or nobody knows what is left of the tree. The sentence is that of ZooKeeper 3.8.4."""
+
+    refusals: dict[str, type[KazooException]] = {
+        "/a": NotEmptyError,
+        "/a/b": NoAuthError,
+        "/c": NoNodeError,
+        "/": BadArgumentsError,
+    }
+
+    class Refusing(Tree):
+        def delete(self, path: str, version: int = -1) -> None:
+            if path in refusals:
+                raise refusals[path]
+            super().delete(path, version)
+
+    tree = Refusing()
+    tree.nodes["/b"] = b""
+    shell = ZooKeeperShell(tree, [].append, [].append)
+    lines = "Failed to delete some node(s) in the subtree!\nAuthentication is not valid : /a/b\n"
+    with pytest.raises(ShellError, match=f"^{re.escape(lines)}BadArgumentsError: /$"):
+        shell.run_line("deleteall /")
+    assert tree.asked == [("/b", -1)]
+    with pytest.raises(ShellError, match=r"subtree!\nAuthentication is not valid : /a/b$"):
+        shell.run_line("deleteall /a")
+    del refusals["/a/b"]
+    with pytest.raises(ShellError, match=r"subtree!\nNode not empty: /a$"):
+        shell.run_line("deleteall /a")
 
 
 def test_two_dashes_end_the_flags() -> None:
@@ -284,6 +324,7 @@ def test_help_names_every_command() -> None:
     [
         ("ls /nope", "Node does not exist: /nope"),
         ("stat /nope", "Node does not exist: /nope"),
+        ("deleteall /nope", "Node does not exist: /nope"),
         ("ls nope", "Path must start with / character"),
         ("get", "get needs a path"),
         ("set /a", "set needs a path and data"),
