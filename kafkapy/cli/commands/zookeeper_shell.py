@@ -59,6 +59,7 @@ def run(options: ZooKeeperShellOptions, env: Environment) -> ExitStatus:
 
 
 def _prompt(shell: ZooKeeperShell, hosts: str, env: Environment) -> None:
+    from kafkapy.cli.framework import hints
     from kafkapy.tools.zookeeper.shell import QUIT
     from kafkapy.tools.zookeeper.text import ShellError
 
@@ -75,6 +76,7 @@ def _prompt(shell: ZooKeeperShell, hosts: str, env: Environment) -> None:
             shell.run_line(line)
         except ShellError as error:
             env.warn(str(error))
+            hints.warn(env, error, ())
         number += 1
 
 

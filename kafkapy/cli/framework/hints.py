@@ -89,7 +89,7 @@ HINTS_BY_TEXT: Final = (
         "start ZooKeeper (kafkapy zookeeper start), or correct host and port of --zookeeper",
     ),
     (
-        r"SessionClosedRequireSaslError$",
+        r"SessionClosedRequireSaslError\b",
         "ZooKeeper requires a login: a section Client in a JAAS file, which KAFKA_OPTS names"
         " (-Djava.security.auth.login.config=FILE)",
     ),
