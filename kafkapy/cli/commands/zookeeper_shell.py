@@ -43,12 +43,17 @@ def run(options: ZooKeeperShellOptions, env: Environment) -> ExitStatus:
         if len(command) < 2:
             raise UsageError(f"{TLS_OPTION} needs a file")
         properties, command = load_properties(command[1]), command[2:]
-    env.line(f"Connecting to {hosts}")
+
+    def print_line(line: str = "") -> None:
+        env.line(line)
+        env.stdout.flush()  # the reader of a pipe waits for answers, and for events of watches
+
+    print_line(f"Connecting to {hosts}")
     client = connect(hosts, properties)
     try:
-        shell = ZooKeeperShell(client, env.line, env.warn)
+        shell = ZooKeeperShell(client, print_line, env.warn)
         if command:
-            env.line()
+            print_line()
             shell.run(command)
         else:
             _prompt(shell, hosts, env)
@@ -68,7 +73,7 @@ def _prompt(shell: ZooKeeperShell, hosts: str, env: Environment) -> None:
     while True:
         if env.interactive:
             env.write(f"[zk: {hosts}(CONNECTED) {number}] ")
-            env.stdout.flush()
+        env.stdout.flush()
         line = env.stdin.readline()
         if not line or line.strip() in QUIT:
             return

@@ -1,10 +1,14 @@
 """`kafkapy zookeeper-shell`: the words that need no ZooKeeper; the rest is tested live."""
 
+import io
 from typing import Any
 
 import pytest
 from kazoo.exceptions import SessionClosedRequireSaslError
+from kazoo.protocol.states import WatchedEvent
 
+from kafkapy.cli.framework.command_line import run
+from kafkapy.cli.framework.environment import Environment
 from kafkapy.tools.zookeeper import shell
 from tests.harness.scripted.cli import kafkapy
 
@@ -53,3 +57,28 @@ def test_one_learns_that_zookeeper_requires_a_login_and_how_to_log_in(
     assert error == "SessionClosedRequireSaslError: /"
     assert hint.startswith("Hint: ZooKeeper requires a login: a section Client in a JAAS file")
     assert done.status == status
+
+
+def test_a_reader_of_a_pipe_gets_each_result_and_each_event_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Or a script that waits for an answer, or for a change of a node, waits for ever."""
+    pipe = io.BytesIO()
+    received: list[str] = []
+
+    class Watched(Closing):
+        def get(self, path: str, watch: Any) -> tuple[bytes, None]:
+            watch(WatchedEvent("CHANGED", "CONNECTED", path))
+            received.append(pipe.getvalue().decode())
+            return b"one", None
+
+        def exists(self, path: str, watch: Any) -> None:
+            received.append(pipe.getvalue().decode())
+
+    connect_to(Watched(), monkeypatch)
+    lines = io.StringIO("get -w /a\nstat /a\n")
+    env = Environment(lines, io.TextIOWrapper(pipe, "utf-8"), io.StringIO())
+    assert run(["zookeeper-shell", "h:1"], env) == 0
+    event, result = received
+    assert event.endswith("type:NodeDataChanged path:/a\n")
+    assert result.endswith("\none\n")
