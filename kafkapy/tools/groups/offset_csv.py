@@ -6,7 +6,7 @@ One line a partition, no header: `topic,partition,offset` if one group is named 
 
 from __future__ import annotations
 
-import csv
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -21,6 +21,9 @@ GroupOffsets = dict[str, dict[TopicPartition, int]]
 _UNQUOTED_MAX: Final = 24
 _LOWEST_UNQUOTED: Final = "-"
 _DIGITS_MAX: Final = 19
+_BLANKS: Final = " \t"
+_CELL: Final = re.compile(r'[ \t]*+(?:"((?:[^"]|"")*)"|([^",][^,]*|))[ \t]*(,|\Z)')
+_SHOWN_MAX: Final = 100
 
 
 def format_offsets(found: Mapping[str, Mapping[TopicPartition, int]], *, grouped: bool) -> str:
@@ -40,7 +43,8 @@ def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
         ConfigError: the file cannot be read, or a line is wrong.
     """
     try:
-        text = Path(path).read_text()
+        # Editors may write a byte order mark. Without `utf-8-sig`, it would be in the first name.
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise ConfigError(f"Unable to read file {path}: {reason}") from error
@@ -72,7 +76,8 @@ def _row(number: int, cells: list[str], single_group: str | None) -> tuple[str, 
     full_row = cells if single_group is None else [single_group, *cells]
     form = "group,topic,partition,offset" if single_group is None else "topic,partition,offset"
     if len(full_row) != 4 or not all(full_row):
-        raise ConfigError(f"line {number}: expected {form}, found '{','.join(cells)}'")
+        shown = ",".join(cells)[:_SHOWN_MAX]
+        raise ConfigError(f"line {number}: expected {form}, found '{shown}'")
     group, topic, partition, offset = full_row
     if not _is_number(partition, 31):
         raise ConfigError(f"line {number}: partition '{partition}' is not a number")
@@ -86,10 +91,16 @@ def _is_number(text: str, bits: int) -> bool:
 
 
 def _cells(number: int, line: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True), [])]
-    except csv.Error as error:
-        raise ConfigError(f"line {number}: {error}") from error
+    """The cells of a line. Blanks in quotes belong to the cell, other blanks around it do not."""
+    cells: list[str] = []
+    at = 0
+    while match := _CELL.match(line, at):
+        quoted, plain, comma = match.groups()
+        cells.append(plain.strip(_BLANKS) if quoted is None else quoted.replace('""', '"'))
+        if not comma:
+            return cells
+        at = match.end()
+    raise ConfigError(f"line {number}: the quotes of cell {len(cells) + 1} are wrong")
 
 
 def _quote(text: str) -> str:

@@ -29,6 +29,22 @@ def test_names_are_quoted_where_jackson_does() -> None:
     assert parse_offsets(text, []) == {"group with spaces": offsets}
 
 
+def test_blanks_in_the_name_of_a_group_are_kept_so_that_its_own_offsets_are_reset() -> None:
+    offsets = {
+        name: {T0: number} for number, name in enumerate([" g", "g ", "g", '"g"', "a,b ", "g\x85"])
+    }
+    assert parse_offsets(format_offsets(offsets, grouped=True), []) == offsets
+    assert parse_offsets(' g ,\t"t" , 0,3 \n', []) == {"g": {T0: 3}}
+
+
+def test_the_first_partition_of_a_file_is_reset_too_after_an_editor_wrote_a_mark(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "offsets.csv"
+    file.write_bytes("\ufeffgrün,t,0,3\r\ngrün,t,1,4\r\n".encode())
+    assert load_offsets(str(file), ["grün"]) == {"grün": {T0: 3, T1: 4}}
+
+
 def test_only_a_line_feed_ends_a_line() -> None:
     offsets = {f"g{letter}h": {T0: 3} for letter in "\x85\u2028\x0b\x1c"}
     assert parse_offsets(format_offsets(offsets, grouped=True), []) == offsets
@@ -48,7 +64,13 @@ def test_the_blank_line_of_an_export_is_no_line() -> None:
         ("t,0\n", ["g"], "line 1: expected group,topic,partition,offset, found 't,0'"),
         ("t,0,3\n", ["g", "h"], "line 1: expected group,topic,partition,offset, found 't,0,3'"),
         ("t,0,3\ng,t,0,3\n", ["g"], "line 2: expected topic,partition,offset, found 'g,t,0,3'"),
-        ("t,0,3\n" + "x" * 200_000, ["g"], "line 2: field larger than field limit (131072)"),
+        (
+            "t,0,3\n" + "x" * 200_000,
+            ["g"],
+            f"line 2: expected topic,partition,offset, found '{'x' * 100}'",
+        ),
+        ('t,0,3\n "t,1,2\n', ["g"], "line 2: the quotes of cell 1 are wrong"),
+        ('g,"t"x,0,3\n', [], "line 1: the quotes of cell 2 are wrong"),
         (f"t,{2**31},3\n", ["g"], "line 1: partition '2147483648' is not a number"),
         (f"t,1,{2**63}\n", ["g"], "line 1: offset '9223372036854775808' is not a number"),
         (f"t,{'1' * 5000},3\n", ["g"], f"line 1: partition '{'1' * 5000}' is not a number"),
