@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafkapy.admin.errors import check
+from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.create_partitions import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -63,7 +64,7 @@ def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
     """Delete topics by name.
 
     Raises:
-        ApiError: the first refusal; the other topics may be deleted.
+        ApiError: the first refusal. Of several topics, it names the refused and the deleted ones.
     """
     if not names:
         return
@@ -75,8 +76,7 @@ def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
         )
     )
     cluster.invalidate_topics(names)
-    for result in response.responses:
-        check(result.error_code, result.error_message)
+    _check_results({r.name: (r.error_code, r.error_message) for r in response.responses}, "Deleted")
 
 
 def create_partitions(
@@ -87,7 +87,7 @@ def create_partitions(
     """Increase topics to `counts` partitions. `assignments` has the replicas of the new ones.
 
     Raises:
-        ApiError: the first refusal; the other topics may have been changed.
+        ApiError: the first refusal. Of several topics, it names the refused and the changed ones.
     """
     topics = []
     for name, count in counts.items():
@@ -102,5 +102,18 @@ def create_partitions(
         CreatePartitionsRequest(topics=topics, timeout_ms=cluster.request_timeout_ms)
     )
     cluster.invalidate_topics(counts)
-    for result in response.results:
-        check(result.error_code, result.error_message)
+    _check_results({r.name: (r.error_code, r.error_message) for r in response.results}, "Changed")
+
+
+def _check_results(results: Mapping[str | None, tuple[int, str | None]], done: str) -> None:
+    """Raise the first error of topics. `done` is the word for the topics without an error."""
+    errors = {name: api_error(*result) for name, result in results.items() if result[0]}
+    if not errors:
+        return
+    first = next(iter(errors.values()))
+    if len(results) == 1:
+        raise first
+    others = [str(name) for name in results if name not in errors]
+    lines = [f"Refused topics: {', '.join(map(str, errors))}"]
+    lines.append(f"{done} topics: {', '.join(others) or 'none'}")
+    raise ApiError(first.code, "\n".join([first.message, *lines]))

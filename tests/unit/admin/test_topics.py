@@ -68,11 +68,22 @@ def test_delete_refused() -> None:
         delete_topics(cluster, ["a"])
 
 
+def test_after_a_refusal_one_knows_which_topics_are_gone() -> None:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    results = [DeletableTopicResult(name=name) for name in "abcd"]
+    results[1].error_code = results[3].error_code = code
+    cluster, _ = cluster_on(ApiKey.DELETE_TOPICS, DeleteTopicsResponse(responses=results))
+    lines = "Topic authorization failed.\nRefused topics: b, d\nDeleted topics: a, c"
+    with pytest.raises(ApiError, match=f"^{lines}$") as caught:
+        delete_topics(cluster, [*"abcd"])
+    assert caught.value.code is code
+
+
 def test_add_partitions() -> None:
     refused = CreatePartitionsTopicResult(name="b", error_code=37, error_message="too few")
     answer = CreatePartitionsResponse(results=[CreatePartitionsTopicResult(name="a"), refused])
     cluster, scripted = cluster_on(ApiKey.CREATE_PARTITIONS, answer)
-    with pytest.raises(ApiError, match="too few"):
+    with pytest.raises(ApiError, match=r"^too few\nRefused topics: b\nChanged topics: a$"):
         create_partitions(cluster, {"a": 3, "b": 1}, {"a": [[1, 2]]})
     (request,) = scripted.requests_of(ApiKey.CREATE_PARTITIONS)
     a, b = request.topics
