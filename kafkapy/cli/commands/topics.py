@@ -209,9 +209,7 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
     assert options.topic is not None
     configs = parse_topic_configs(options.config)
     if "." in options.topic or "_" in options.topic:
-        # On stdout, as in Kafka's tool, unless stdout must contain only JSON.
-        print_line = env.warn if options.output is OutputFormat.json else env.line
-        print_line(
+        _line_printer(options, env)(
             "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore"
             " ('_') could collide. To avoid issues it is best to use either, but not both."
         )
@@ -235,6 +233,11 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
     return Report("topics", data, [f"Created topic {topic.name}."])
 
 
+def _line_printer(options: TopicsOptions, env: Environment) -> Callable[[str], None]:
+    """A function that prints a line on stdout, unless stdout must contain only JSON."""
+    return env.warn if options.output is OutputFormat.json else env.line
+
+
 def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     from kafkapy.admin.topics import create_partitions
 
@@ -243,9 +246,8 @@ def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report
     assignment = None if text is None else parse_replica_assignment(text)
     if options.zookeeper is not None:
         sets = parse_topic_configs(options.config)
-        return topics_zookeeper.alter(
-            cluster, found, sets, options.delete_config, count, assignment
-        )
+        change = sets, options.delete_config, count, assignment
+        return topics_zookeeper.alter(cluster, found, *change, _line_printer(options, env))
     assert count is not None
     assignments = None
     if assignment is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.options import is_given, refuse, require
@@ -50,8 +50,9 @@ def alter(
     deletes: Sequence[str],
     count: int | None,
     assignment: Sequence[Sequence[int]] | None,
+    print_line: Callable[[str], None],
 ) -> Report:
-    """Change configs, add partitions, or both, topic by topic.
+    """Change configs, add partitions, or both, topic by topic. Prints each change when it is done.
 
     Raises:
         ConfigError: the count would not be an increase, or the topic is internal.
@@ -61,20 +62,20 @@ def alter(
     from kafkapy.admin.topics import create_partitions
     from kafkapy.common.config_def import ResourceType
 
-    text: list[str] = []
     for topic in found:
         if sets or deletes:
             resource = Resource(ResourceType.TOPIC, topic.name)
             incremental_alter_configs(cluster, resource, sets, deletes)
-            text += [*ALTERS_CONFIGS, f"Updated config for topic {topic.name}."]
+            for line in (*ALTERS_CONFIGS, f"Updated config for topic {topic.name}."):
+                print_line(line)
         if count is not None:
             check_partition_count(topic.name, len(topic.partitions), count)
-            text.append(ALTERS_ORDER)
+            print_line(ALTERS_ORDER)
             added = (
                 None if assignment is None else {topic.name: assignment[len(topic.partitions) :]}
             )
             create_partitions(cluster, {topic.name: count}, added)
-            text.append("Adding partitions succeeded!")
+            print_line("Adding partitions succeeded!")
     data = [
         {
             "topic": topic.name,
@@ -84,7 +85,7 @@ def alter(
         }
         for topic in found
     ]
-    return Report("topics", data, text)
+    return Report("topics", data, [])
 
 
 def check_partition_count(topic: str, present: int, wanted: int) -> None:

@@ -7,14 +7,17 @@ import pytest
 from kafkapy.cli.commands import topics_zookeeper
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import TopicMetadata
-from kafkapy.common.errors import ConfigError
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
 from kafkapy.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
-from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
+from kafkapy.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster
 from tests.harness.scripted.scripted_topics import describing_cluster
@@ -49,8 +52,10 @@ def test_configs_and_partitions_change_with_their_warnings() -> None:
         CREATE_PARTITIONS=CreatePartitionsResponse(results=[CreatePartitionsTopicResult(name="t")]),
     )
     cluster, topic = cluster_with(scripted)
-    report = topics_zookeeper.alter(cluster, [topic], {"retention.ms": "1"}, [], 6, None)
-    assert list(report.text) == [
+    told: list[str] = []
+    sets = {"retention.ms": "1"}
+    topics_zookeeper.alter(cluster, [topic], sets, [], 6, None, told.append)
+    assert told == [
         "WARNING: Altering topic configuration from this script has been deprecated and may be"
         " removed in future releases.",
         "         Going forward, please use kafka-configs.sh for this functionality",
@@ -60,6 +65,20 @@ def test_configs_and_partitions_change_with_their_warnings() -> None:
         "Adding partitions succeeded!",
     ]
     assert scripted.requests_of(ApiKey.CREATE_PARTITIONS)[0].topics[0].count == 6
+
+
+def test_after_a_refusal_one_knows_which_topics_were_changed() -> None:
+    refused = AlterConfigsResourceResponse(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    answers = [
+        IncrementalAlterConfigsResponse(),
+        IncrementalAlterConfigsResponse(responses=[refused]),
+    ]
+    cluster, topic = cluster_with(describing_cluster(INCREMENTAL_ALTER_CONFIGS=answers))
+    told: list[str] = []
+    topics, sets = [topic, TopicMetadata("u")], {"retention.ms": "1"}
+    with pytest.raises(ApiError, match="Topic authorization failed"):
+        topics_zookeeper.alter(cluster, topics, sets, [], None, None, told.append)
+    assert told[-1] == "Updated config for topic t."
 
 
 @pytest.mark.parametrize(
