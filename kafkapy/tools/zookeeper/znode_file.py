@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,9 +17,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from kafkapy.common.errors import KafkapyError
+from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.tools.local.private_files import write_privately
 from kafkapy.zk.embedded.znode_tree import AccessList, parent_of
+from kafkapy.zk.service.node_paths import check_path
+from kafkapy.zk.service.refusals import Refused
 
 KIND: Final = "znodes"
 FORMAT: Final = 1
@@ -93,10 +96,11 @@ def read_znodes(file: Path) -> list[ZnodeRow]:
     for number, line in enumerate(body[1:], 2):
         try:
             rows.append(_row(orjson.loads(line)))
-        except (ValueError, KeyError, TypeError) as error:
+        except ValueError as error:
             raise ZnodeFileError(f"{file}, line {number}: {error}") from error
     paths = {row.path for row in rows}
-    if len(paths) != end.get("nodes") or not {parent_of(path) for path in paths} <= paths:
+    is_whole = len(paths) == len(rows) == end.get("nodes")
+    if not is_whole or not {parent_of(path) for path in paths} <= paths:
         raise ZnodeFileError(f"{file} lacks znodes, or has one twice")
     return sorted(rows, key=lambda row: row.path)
 
@@ -136,15 +140,53 @@ def _data(data: bytes | None) -> dict[str, str | None]:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def _row(fields: dict[str, Any]) -> ZnodeRow:
-    data: bytes | None
-    if "base64" in fields:
-        data = base64.b64decode(fields["base64"], validate=True)
-    else:
-        text = fields["data"]
-        data = None if text is None else text.encode()
-    acl = tuple((int(perms), str(scheme), str(name)) for perms, scheme, name in fields["acl"])
-    return ZnodeRow(str(fields["path"]), data, int(fields["version"]), int(fields["created"]), acl)
+def _row(fields: Any) -> ZnodeRow:
+    """The znode of a line.
+
+    Raises:
+        ValueError: a field is missing, or cannot be that of a znode.
+    """
+    match fields:
+        case {"path": str(path), "version": int(version), "created": int(created), "acl": [*acl]}:
+            _check_numbers(version, created)
+            _check_path(path)
+            return ZnodeRow(path, _data_of(fields), version, created, tuple(map(_entry, acl)))
+        case _:
+            raise ValueError("a znode has the fields path, version, created and acl")
+
+
+def _data_of(fields: Mapping[str, Any]) -> bytes | None:
+    match fields:
+        case {"base64": str(text)}:
+            return base64.b64decode(text, validate=True)
+        case {"data": str(text)}:
+            return text.encode()
+        case {"data": None}:
+            return None
+        case _:
+            raise ValueError("a znode has the field data, with a text or null, or base64")
+
+
+def _entry(entry: Any) -> tuple[int, str, str]:
+    match entry:
+        case [int(permissions), str(scheme), str(name)]:
+            _check_numbers(permissions)
+            return permissions, scheme, name
+        case _:
+            raise ValueError("an entry of an ACL has permissions, scheme and id")
+
+
+def _check_numbers(*numbers: int) -> None:
+    for number in numbers:
+        if not -INT_MAX <= number <= INT_MAX:
+            raise ValueError(f"{number} has more than 32 bits")
+
+
+def _check_path(path: str) -> None:
+    try:
+        check_path(path)
+    except Refused:
+        raise ValueError(f"no znode may have the path {path!r}") from None
 
 
 def _object(line: bytes) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -107,13 +108,54 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
             read_znodes(cut)
 
 
+def write_by_hand(file: Path, *lines: object, nodes: int) -> None:
+    body = "".join(json.dumps(line) + "\n" for line in ({"kafkapy": "znodes", "format": 1}, *lines))
+    end = {"nodes": nodes, "sha256": hashlib.sha256(body.encode()).hexdigest()}
+    file.write_text(body + json.dumps(end) + "\n")
+
+
+ROOT = {"path": "/", "version": 0, "created": 1, "acl": [[31, "world", "anyone"]], "data": None}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"data": 5}, "a znode has the field data, with a text or null, or base64"),
+        ({"base64": "="}, "padding"),
+        ({"version": None}, "a znode has the fields path, version, created and acl"),
+        ({"acl": "world"}, "a znode has the fields path, version, created and acl"),
+        ({"acl": [[31, "world"]]}, "an entry of an ACL has permissions, scheme and id"),
+        ({"acl": [[2**40, "world", "anyone"]]}, "1099511627776 has more than 32 bits"),
+        ({"created": 10**15}, "1000000000000000 has more than 32 bits"),
+        ({"path": "a"}, "no znode may have the path 'a'"),
+        ({"path": "/a//b"}, "no znode may have the path '/a//b'"),
+    ],
+)
+def test_a_znode_that_cannot_be_is_told_before_the_import_writes_any(
+    change: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "znodes"
+    write_by_hand(file, ROOT, {**ROOT, "path": "/a", **change}, nodes=2)
+    with pytest.raises(ZnodeFileError, match=f"znodes, line 3: .*{re.escape(said)}"):
+        read_znodes(file)
+
+
 def test_a_line_that_is_no_znode_is_told_by_its_number(tmp_path: Path) -> None:
     file = tmp_path / "znodes"
-    body = b'{"kafkapy":"znodes","format":1}\n{"path":"/"}\n'
-    end = {"nodes": 1, "sha256": hashlib.sha256(body).hexdigest()}
-    file.write_bytes(body + json.dumps(end).encode() + b"\n")
-    with pytest.raises(ZnodeFileError, match="line 2"):
-        read_znodes(file)
+    lines: list[object] = [{"path": "/"}, 5, [], "x"]
+    for line in lines:
+        write_by_hand(file, line, nodes=1)
+        with pytest.raises(ZnodeFileError, match="line 2: a znode has the fields path, version,"):
+            read_znodes(file)
+
+
+def test_a_znode_that_is_there_twice_is_told_before_the_import_writes_any(tmp_path: Path) -> None:
+    file = tmp_path / "znodes"
+    node = {**ROOT, "path": "/a"}
+    for nodes in (2, 3):
+        write_by_hand(file, ROOT, node, node, nodes=nodes)
+        with pytest.raises(ZnodeFileError, match="lacks znodes, or has one twice"):
+            read_znodes(file)
 
 
 def test_a_node_without_its_parent(tmp_path: Path) -> None:
