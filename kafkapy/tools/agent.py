@@ -37,7 +37,7 @@ _NO_TIMEOUT: Final = "0"  # librdkafka's message.timeout.ms: brokers may be down
 
 
 class AgentError(KafkapyError):
-    """A line cannot be delivered, and a retry would not help."""
+    """A line cannot be delivered, and a retry would not help; or the state cannot be saved."""
 
 
 class LineSink(Protocol):
@@ -113,7 +113,7 @@ class State:
     def __init__(self, path: Path) -> None:
         """
         Raises:
-            ConfigError: the file exists, but is not the state of an agent.
+            ConfigError: the file cannot be read, or is not the state of an agent.
         """
         self._path = path
         self.cursors: dict[str, Cursor] = {}
@@ -126,20 +126,29 @@ class State:
                 self.finished_files = {cursor.identity: cursor for cursor in finished_files}
             except (ValueError, KeyError, AttributeError, TypeError) as error:
                 raise ConfigError(f"{path} is no state of an agent: {error}") from error
+            except OSError as error:
+                raise ConfigError(f"Cannot read {path}: {error.strerror}") from error
 
     def save(self) -> None:
-        """Save the positions atomically."""
+        """Save the positions atomically.
+
+        Raises:
+            AgentError: the file cannot be written.
+        """
         data = {
             "files": {path: cursor_to_json(cursor) for path, cursor in self.cursors.items()},
             "done": [cursor_to_json(cursor) for cursor in self.finished_files.values()],
         }
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         partial = self._path.with_name(self._path.name + ".part")
-        with partial.open("w") as file:
-            json.dump(data, file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(self._path)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("w") as file:
+                json.dump(data, file)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(self._path)
+        except OSError as error:
+            raise AgentError(f"Cannot write {self._path}: {error.strerror}") from error
 
 
 class Stop:

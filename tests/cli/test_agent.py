@@ -71,3 +71,22 @@ def test_words_that_are_missing(tmp_path: Path) -> None:
     refused = kafkapy("agent", *servers, *state, "f")
     assert refused.status != 0
     assert "is no state of an agent" in refused.stderr
+
+
+def test_no_start_sends_lines_that_the_next_start_would_send_again(tmp_path: Path) -> None:
+    """Their positions cannot be saved. Under a service manager, the topic would be flooded."""
+    (tmp_path / "file").touch()
+    state = tmp_path / "file" / "state"
+    words = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--once", "/nope/*"]
+    done = kafkapy("agent", *words, "--state", str(state))
+    assert f"Cannot write {state}: " in done.stderr
+    assert done.status == 1
+
+
+def test_an_interval_that_is_none_is_refused(tmp_path: Path) -> None:
+    """0 kept a core busy, and a negative one ended in a traceback."""
+    words = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--once", "/nope/*"]
+    for interval, said in [("0", "at least 1"), ("-5", "at least 1"), ("9" * 18, "Cannot parse")]:
+        done = kafkapy("agent", *words, "--state", str(tmp_path / "s"), "--poll-ms", interval)
+        assert said in done.stderr
+        assert done.status == 1

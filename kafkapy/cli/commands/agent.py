@@ -33,7 +33,9 @@ class AgentOptions(ClusterOptions):
     once: bool = flag(
         "Send the existing lines, including a last line without a line end, then stop."
     )
-    poll_ms: int = value("The interval between checks for new lines.", metavar="MS", default=500)
+    poll_ms: int = value(
+        "The interval between checks for new lines.", metavar="MS", default=500, bits=32
+    )
     producer_property: list[str] = values("A producer property.", metavar="K=V")
     files: list[str] = values(
         "Files or quoted patterns; new files that match are followed too.", metavar="FILE..."
@@ -44,9 +46,9 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     """Follow the files until SIGTERM or Ctrl-C.
 
     Raises:
-        UsageError: an option or the files are missing.
+        UsageError: an option or the files are missing, or the interval is not positive.
         ConfigError: a property or the state file is wrong.
-        AgentError: a line cannot be delivered.
+        AgentError: a line cannot be delivered, or the state cannot be saved.
     """
     from kafkapy.client.properties import parse_assignments
     from kafkapy.tools.agent import Agent, State, Stop, TopicSink
@@ -56,12 +58,16 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     assert options.state is not None
     if not options.files:
         raise UsageError("Name the files to follow")
+    if options.poll_ms < 1:
+        raise UsageError("--poll-ms must be at least 1")
     properties = properties_of(options.command_config)
     properties |= parse_assignments(options.producer_property)
     properties["bootstrap.servers"] = options.bootstrap_server or ""
     stop = Stop()
     sink = TopicSink(options.topic, properties, env.warn, stop.is_set)
     state = State(Path(options.state))
+    # Before the first line is sent: if this failed after it, each start would send the line again.
+    state.save()
     agent = Agent(options.files, state, sink, env.warn, from_end=options.from_end)
     old_handlers = {number: signal.signal(number, lambda *_: stop.set()) for number in STOP_SIGNALS}
     try:

@@ -205,6 +205,14 @@ def test_a_state_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         State(tmp_path / "state")
 
 
+def test_a_state_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"^Cannot read {tmp_path}: Is a directory$"):
+        State(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(AgentError, match=rf"^Cannot write {tmp_path}/file/state: "):
+        State(tmp_path / "file" / "state").save()
+
+
 def test_the_state_is_whole_or_the_old_one(machine: Machine) -> None:
     machine.log("a\n")
     machine.run()
