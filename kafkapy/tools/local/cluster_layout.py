@@ -21,7 +21,7 @@ from typing import Any, Final
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local.ports import free_port
-from kafkapy.tools.local.private_files import write_privately
+from kafkapy.tools.local.private_files import write_config_privately
 from kafkapy.tools.zookeeper.implementations import Implementation
 
 HOST: Final = "127.0.0.1"
@@ -148,11 +148,14 @@ class ClusterLayout:
         return replace(self, broker_ports=ports, overrides={**self.overrides, **overrides})
 
     def save(self) -> None:
-        """Write `cluster.json` atomically."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        """Write `cluster.json` atomically.
+
+        Raises:
+            ConfigError: it cannot be written.
+        """
         rows = {**asdict(self), "version": FORMAT_VERSION}
         del rows["directory"]
-        write_privately(self.directory / FILE, f"{json.dumps(rows, indent=2)}\n".encode())
+        write_config_privately(self.directory / FILE, f"{json.dumps(rows, indent=2)}\n")
 
 
 def create(

@@ -17,7 +17,7 @@ from kafkapy.tools.local import background, broker_processes
 from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.cluster_layout import HOST, ClusterLayout, server_properties
 from kafkapy.tools.local.ports import check_port
-from kafkapy.tools.local.private_files import write_privately
+from kafkapy.tools.local.private_files import write_config_privately
 from kafkapy.tools.zookeeper import process as zookeeper_process
 from kafkapy.tools.zookeeper.implementations import Implementation
 
@@ -191,9 +191,7 @@ class LocalCluster:
 
     def _launch(self, broker_id: int) -> LaunchedServer:
         file = self.layout.properties_file(broker_id)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        text = server_properties(self.layout.broker_properties(broker_id))
-        write_privately(file, text.encode())
+        write_config_privately(file, server_properties(self.layout.broker_properties(broker_id)))
         output = file.with_name(broker_processes.OUTPUT_FILE)
         return broker_processes.launch([str(file)], output)
 

@@ -23,7 +23,7 @@ from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local import background, pid_files
 from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.ports import check_port
-from kafkapy.tools.local.private_files import write_privately
+from kafkapy.tools.local.private_files import write_config_privately
 from kafkapy.tools.zookeeper.implementations import Implementation
 from kafkapy.zk.service.settings import DATA_FILE
 
@@ -176,11 +176,7 @@ def prepare(config: Mapping[str, str]) -> list[str]:
 
 def _write_config(config: Mapping[str, str]) -> Path:
     file = Path(config["dataDir"]) / CONFIG_FILE
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_privately(file, format_properties(config).encode())
-    except OSError as error:
-        raise ConfigError(f"Cannot write {file}: {error.strerror}") from error
+    write_config_privately(file, format_properties(config))
     return file
 
 

@@ -135,6 +135,13 @@ def test_a_directory_that_cannot_be_read(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_a_directory_that_cannot_be_written_is_no_bug_of_kafkapy(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    layout = create(tmp_path / "file" / "cluster", 1, 0, {})
+    with pytest.raises(ConfigError, match=rf"^Cannot write {layout.directory}/{FILE}: "):
+        layout.save()
+
+
 def test_brokers_in_order(tmp_path: Path) -> None:
     assert ClusterLayout(tmp_path, 0, 1, {10: 1, 2: 2}).broker_ids == [2, 10]
 
