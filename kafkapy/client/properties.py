@@ -21,7 +21,8 @@ def load_properties(path: str) -> dict[str, str]:
     except OSError as error:
         raise ConfigError(f"Cannot read {path}: {error.strerror}") from error
     try:
-        text = raw.decode()
+        # Editors may write a byte order mark. With `utf-8`, it would be in the first key.
+        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
     try:

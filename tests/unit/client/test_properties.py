@@ -21,6 +21,13 @@ def test_files_are_utf8_or_latin1(tmp_path: Path) -> None:
     assert load_properties(str(file)) == {"a": "é"}
 
 
+def test_the_first_property_counts_too_after_an_editor_wrote_a_mark(tmp_path: Path) -> None:
+    """A client without its security.protocol connects without TLS."""
+    file = tmp_path / "p"
+    file.write_bytes("security.protocol=SSL\nacks=é\n".encode("utf-8-sig"))
+    assert load_properties(str(file)) == {"security.protocol": "SSL", "acks": "é"}
+
+
 def test_what_is_wrong_with_a_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Cannot read /nope: No such file"):
         load_properties("/nope")
