@@ -126,12 +126,16 @@ def _add(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
     plan = _plan(options)
     if not all(plan.values()):
         raise UsageError(NO_PRINCIPAL)
-    for resource, entries in plan.items():
-        if options.output is not OutputFormat.json:
-            _write(env, _block("Adding ACLs for", resource, entries))
-        create_acls(cluster, resource, entries)
-    if options.output is OutputFormat.json:
-        show(env, Report("acls", _json(plan), []), options.output)
+    added: Acls = {}
+    try:
+        for resource, entries in plan.items():
+            if options.output is not OutputFormat.json:
+                _write(env, _block("Adding ACLs for", resource, entries))
+            create_acls(cluster, resource, entries)
+            added[resource] = entries
+    finally:  # print the added entries even if a later request failed
+        if options.output is OutputFormat.json:
+            show(env, Report("acls", _json(added), []), options.output)
 
 
 def _remove(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
@@ -139,11 +143,13 @@ def _remove(cluster: Cluster, options: AclsOptions, env: Environment) -> None:
 
     plan = _plan(options)
     removed = []
-    for resource, entries in plan.items():
-        if options.force or _confirmed(env, options, resource, entries):
-            count = delete_acls(cluster, resource, entries)
-            removed.append({**_resource_json(resource), "removed": count})
-    show(env, Report("acls", removed, []), options.output)
+    try:
+        for resource, entries in plan.items():
+            if options.force or _confirmed(env, options, resource, entries):
+                count = delete_acls(cluster, resource, entries)
+                removed.append({**_resource_json(resource), "removed": count})
+    finally:  # print the counts even if a later request failed
+        show(env, Report("acls", removed, []), options.output)
 
 
 def _list(cluster: Cluster, options: AclsOptions, env: Environment) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
 from kafkapy.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsResponse
@@ -115,3 +116,23 @@ def test_json_stays_json_behind_the_question() -> None:
 def test_force_does_not_ask() -> None:
     done = acls("--remove", "--topic", "t", "--force")
     assert (done.stdout, done.status) == ("", 0)
+
+
+@pytest.mark.parametrize("action", ["--add", "--remove"])
+def test_after_a_refusal_a_program_knows_which_resources_were_changed(action: str) -> None:
+    cluster = acl_cluster()
+    refused = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    cluster.script[ApiKey.CREATE_ACLS] = [
+        CreateAclsResponse(results=[AclCreationResult()]),
+        CreateAclsResponse(results=[AclCreationResult(**refused)]),
+    ]
+    cluster.script[ApiKey.DELETE_ACLS] = [
+        DeleteAclsResponse(filter_results=[DeleteAclsFilterResult()]),
+        DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(**refused)]),
+    ]
+    who = ("--force", "--allow-principal", "User:alice", "--operation", "Read")
+    topics = ("--topic", "t", "--topic", "u", "--output", "json")
+    done = acls(action, *who, *topics, cluster=cluster)
+    assert [row["name"] for row in done.data] == ["t"]
+    assert "Error while executing ACL command: Cluster authorization failed." in done.stderr
+    assert done.status == 1
