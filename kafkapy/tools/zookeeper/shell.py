@@ -138,10 +138,8 @@ class ZooKeeperShell:
             raise ShellError(f"Command not found {name}: one of {', '.join(sorted(_COMMANDS))}")
         flags, operands = _split(name, arguments)
         path = operands[0] if operands else ""
-        if path and not path.startswith("/") and name not in _NO_PATH:
-            raise ShellError("Path must start with / character")
-        if not _RELATIVE.isdisjoint(path.split("/")) and name not in _NO_PATH:
-            raise ShellError(f"Invalid path string {path}: relative paths not allowed")
+        if path and name not in _NO_PATH:
+            _check_path(path, may_end_with_slash=name == "create" and "s" in flags)
         if not path and name in _NEED_PATH:
             raise ShellError(f"{name} needs a path")
         try:
@@ -399,6 +397,26 @@ def _require_utf8(text: str) -> None:
     """Raise ShellError if the text has bytes, from a command line or stdin, that are not UTF-8."""
     if not is_utf8(text):
         raise ShellError(f"{text!a} is not UTF-8")
+
+
+def _check_path(path: str, *, may_end_with_slash: bool) -> None:
+    """Refuse the paths that ZooKeeper's shell refuses (`PathUtils.validatePath`). kazoo would drop
+    empty parts of a path: `deleteall /a/$B` without a `B` would delete all of /a.
+
+    Raises:
+        ShellError: the path is malformed.
+    """
+    if not path.startswith("/"):
+        raise ShellError("Path must start with / character")
+    if path.endswith("/") and path != "/" and not may_end_with_slash:
+        raise ShellError("Path must not end with / character")
+    if "//" in path:
+        place = path.index("//") + 1
+        raise ShellError(
+            f'Invalid path string "{path}" caused by empty node name specified @{place}'
+        )
+    if not _RELATIVE.isdisjoint(path.split("/")):
+        raise ShellError(f"Invalid path string {path}: relative paths not allowed")
 
 
 def _split(name: str, arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:

@@ -249,6 +249,30 @@ def test_a_node_that_refuses_an_acl_leaves_no_other_without_it() -> None:
         shell.run_line("setAcl /a/b digest:u:h:r")
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/a/", "Path must not end with / character"),
+        ("//", "Path must not end with / character"),
+        ("//a", 'Invalid path string "//a" caused by empty node name specified @1'),
+        ("/a//b", 'Invalid path string "/a//b" caused by empty node name specified @3'),
+    ],
+)
+@pytest.mark.parametrize("command", ["deleteall", "delete", "set", "ls", "create"])
+def test_an_empty_variable_in_a_path_deletes_no_other_tree(
+    command: str, path: str, said: str
+) -> None:
+    """kazoo takes `//` for the root, and `/a/` for /a. The texts are those of ZooKeeper 3.8.4."""
+    tree = Tree()
+    with pytest.raises(ShellError, match=f"^{re.escape(said)}$"):
+        ZooKeeperShell(tree, [].append, [].append).run([command, path, "x"])
+    assert tree.asked == []
+
+
+def test_the_number_of_a_sequential_node_may_be_its_whole_name() -> None:
+    assert run("create -s /a/ x")[1] == ["Created /a/0000000001"]
+
+
 def test_members_of_an_ensemble_are_changed(tmp_path: Path) -> None:
     said, _, asked = run("reconfig -remove 3 -add server.2=new -v 5")
     assert said == ["Committed new configuration:\nserver.2=new"]
