@@ -47,7 +47,7 @@ class Words:
     def __init__(self, paths: list[Path]) -> None:
         self.strings: set[str] = set()
         self.attributes: set[str] = set()
-        self.patterns: set[str] = set()
+        self.patterns: set[re.Pattern[str]] = set()
         for path in paths:
             for node in nodes_of(ast.parse(path.read_text())):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -55,7 +55,7 @@ class Words:
                 elif isinstance(node, ast.Attribute):
                     self.attributes.add(node.attr)
                 elif isinstance(node, ast.JoinedStr):
-                    self.patterns.add("".join(map(pattern_of, node.values)))
+                    self.patterns.add(re.compile("".join(map(pattern_of, node.values))))
 
     def reads(self, name: str) -> bool:
         """Whether the config of that name is read: as an attribute of a typed config, else by its
@@ -65,7 +65,7 @@ class Words:
             return True
         if attribute in OF_LOGS:  # their names are written elsewhere too, for other topics
             return False
-        matches = (re.fullmatch(pattern, name) for pattern in self.patterns)
+        matches = (pattern.fullmatch(name) for pattern in self.patterns)
         return name in self.strings or any(
             found is not None and self.strings.issuperset(found.groups()) for found in matches
         )
