@@ -90,8 +90,9 @@ def _by_znode(options: PreferredReplicaElectionOptions, env: Environment) -> Exi
         ),
     ]
     data = [
-        {"topic": tp.topic, "partition": tp.partition, "requested": tp in requested.partitions}
-        for tp in (*requested.partitions, *requested.absent)
+        {"topic": tp.topic, "partition": tp.partition, "requested": exists}
+        for found, exists in ((requested.partitions, True), (requested.absent, False))
+        for tp in found
     ]
     show(env, Report("preferred-replica-election", data, text), options.output)
     return ExitStatus.SUCCESS

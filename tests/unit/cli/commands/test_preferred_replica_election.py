@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.tools.zookeeper import election
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.scripted.scripted_elections import electing_cluster
 
@@ -42,3 +45,14 @@ def test_a_malformed_file(tmp_path: Path) -> None:
     words = (*B, "--path-to-json-file", str(tmp_path / "p"))
     outcome = kafkapy("preferred-replica-election", *words, cluster=electing_cluster())
     assert outcome.stderr == 'Preferred replica election data is missing "partitions" field\n'
+
+
+def test_a_program_learns_which_elections_were_requested(monkeypatch: pytest.MonkeyPatch) -> None:
+    requested = election.RequestedElection([TopicPartition("t", 0)], [TopicPartition("no", 0)])
+    monkeypatch.setattr(election, "request_preferred_election", lambda *_: requested)
+    words = ("--zookeeper", "z:1", "--output", "json")
+    outcome = kafkapy("preferred-replica-election", *words)
+    assert json.loads(outcome.stdout)["data"] == [
+        {"topic": "t", "partition": 0, "requested": True},
+        {"topic": "no", "partition": 0, "requested": False},
+    ]
