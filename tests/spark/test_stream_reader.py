@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.errors import ConfigError
 from kafkapy.spark.source import stream_reader
 from kafkapy.spark.source.offsets import DataLossError, from_json_object
 from kafkapy.spark.source.options import parse_options
@@ -88,6 +89,63 @@ def test_an_empty_batch_0_stays_empty_after_a_restart(make_topic: MakeTopic) -> 
     again = reader(topic, startingOffsets="latest")
     assert again.partitions(through_json(again.initialOffset()), end) == []
     assert read(again, end, again.latestOffset(end, ALL)) == written
+
+
+@pytest.mark.parametrize(
+    ("option", "first_read"), [("startingOffsets", 1), ("startingOffsetsByTimestamp", 0)]
+)
+def test_batch_0_is_read_after_a_restart_when_partitions_were_added(
+    make_topic: MakeTopic, option: str, first_read: int
+) -> None:
+    """As in Spark's source, which keeps the first start in the checkpoint: the option must name all
+    partitions when the query starts, and is not used again.
+    """
+    topic = make_topic()
+    written = topic.write(4)
+    named = {option: json.dumps({topic.name: {"0": 1}})}
+    first = reader(topic, **named)
+    end = through_json(first.latestOffset(through_json(first.initialOffset()), ALL))
+    topic.add_partitions(2)
+
+    again = reader(topic, **named)  # the query failed before batch 0 was committed
+    begin = through_json(again.initialOffset())
+    assert read(again, begin, end) == written[first_read:]
+    added = topic.write(4)
+    assert read(again, end, again.latestOffset(end, ALL)) == added
+
+
+def test_batch_0_is_read_after_a_restart_when_no_record_is_new_enough_any_more(
+    make_topic: MakeTopic,
+) -> None:
+    topic = make_topic()
+    topic.write(4)
+    options = {"startingTimestamp": "1", "failOnDataLoss": "false"}
+    first = reader(topic, **options)
+    end = through_json(first.latestOffset(through_json(first.initialOffset()), ALL))
+    topic.delete_records(0, 4)
+
+    again = reader(topic, **options)
+    assert read(again, through_json(again.initialOffset()), end) == []
+    written = topic.write(2)
+    assert read(again, end, again.latestOffset(end, ALL)) == written
+
+
+def test_a_new_query_that_does_not_name_all_partitions_is_refused(make_topic: MakeTopic) -> None:
+    topic = make_topic(2)
+    stream = reader(topic, startingOffsets=json.dumps({topic.name: {"0": 0}}))
+    with pytest.raises(ConfigError, match="must name all partitions"):
+        stream.latestOffset(through_json(stream.initialOffset()), ALL)
+
+
+def test_a_checkpoint_without_the_start_of_batch_0_is_not_read_from_another_start(
+    make_topic: MakeTopic,
+) -> None:
+    topic = make_topic(2)
+    topic.write(4)
+    stream = reader(topic, startingOffsets=json.dumps({topic.name: {"0": 1}}))
+    begin = through_json(stream.initialOffset())
+    with pytest.raises(ConfigError, match="must name all partitions"):
+        stream.partitions(begin, {topic.name: {"0": 2}})
 
 
 def test_nothing_new_is_the_start_itself(make_topic: MakeTopic) -> None:

@@ -22,9 +22,10 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafkapy.client.group_offsets import commit_offsets
-from kafkapy.common.errors import ApiError
+from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
 from kafkapy.spark.source.offsets import (
+    START_KEY,
     Offsets,
     end_offset,
     existing_part,
@@ -63,13 +64,22 @@ class KafkapyStreamReader(
         self._target: Offsets | None = None  # of Trigger.AvailableNow
         self._last_trigger: float | None = None
         self._committed: Offsets = {}  # for commitGroupId
+        self._start_error: ConfigError | None = None  # of a new query
 
     def initialOffset(self) -> dict[str, Any]:
         """The start of a query without a checkpoint; `offsets.START_KEY` explains when it is not
         used.
+
+        It is then not refused either: since the query started, partitions may have been added, or
+        records deleted. `latestOffset` refuses it for a new query.
         """
         reader = self._reader()
-        begin = reader.starting(reader.partitions())
+        partitions = reader.partitions()
+        try:
+            begin = reader.starting(partitions)
+        except ConfigError as error:
+            self._start_error = error
+            return {}
         return end_offset(begin, begin)  # it may become the end of an empty batch 0
 
     def getDefaultReadLimit(self) -> ReadLimit:
@@ -86,7 +96,13 @@ class KafkapyStreamReader(
         self._target = self._fetch_latest({})
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next micro-batch; `start` if none is due, as Spark requires."""
+        """The end of the next micro-batch; `start` if none is due, as Spark requires.
+
+        Raises:
+            ConfigError: the query is new, and its start cannot be used.
+        """
+        if self._start_error is not None:
+            raise self._start_error
         begin = from_json_object(start)
         self._commit_finished(begin)  # Spark has finished the records before `start`
         latest = self._target if self._target is not None else self._cached_latest(begin)
@@ -106,7 +122,15 @@ class KafkapyStreamReader(
         return None if self._latest is None else to_json_object(self._latest)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[RangePartition]:
-        """Plan a micro-batch. Raises DataLossError, naming partitions and offsets."""
+        """Plan a micro-batch.
+
+        Raises:
+            DataLossError: names partitions and offsets.
+            ConfigError: batch 0 has no start of its own, and the options' start cannot be used.
+        """
+        if self._start_error is not None and START_KEY not in end:
+            raise self._start_error
+        self._start_error = None
         options = self._options
         if start == end:
             return []
