@@ -269,16 +269,35 @@ def test_a_trigger_reads_about_its_limit(make_topic: MakeTopic) -> None:
     assert stream.latestOffset(stream.initialOffset(), ALL)[topic.name] == {"0": 25, "1": 25}
 
 
-def test_available_now_ends_where_it_began(make_topic: MakeTopic) -> None:
+def test_available_now_reads_no_records_after_its_first_trigger(make_topic: MakeTopic) -> None:
     topic = make_topic()
     written = topic.write(5)
     stream = reader(topic)
     stream.prepareForTriggerAvailableNow()
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, ALL)
+    topic.write(5)
+    assert read(stream, start, end) == written
+    assert stream.latestOffset(end, ALL) is end
+
+
+def test_available_now_has_no_data_loss_when_records_arrive_while_it_starts(
+    make_topic: MakeTopic,
+) -> None:
+    """Spark prepares the trigger before it resolves the start, which is `latest` by default."""
+    topic = make_topic()
+    topic.write(5)
+    stream = reader(topic, startingOffsets="latest")
+    stream.prepareForTriggerAvailableNow()
     topic.write(5)
     start = stream.initialOffset()
     end = stream.latestOffset(start, ALL)
-    assert read(stream, start, end) == written
-    assert stream.latestOffset(end, ALL) is end
+    written = topic.write(5)
+    assert read(stream, start, end) == []
+
+    next_run = reader(topic, startingOffsets="latest")
+    next_run.prepareForTriggerAvailableNow()
+    assert read(next_run, end, next_run.latestOffset(end, ALL)) == written
 
 
 def test_a_trigger_waits_for_enough_records_but_not_for_ever(make_topic: MakeTopic) -> None:

@@ -61,6 +61,7 @@ class KafkapyStreamReader(
         self._options = options
         self._latest: Offsets | None = None
         self._latest_until = 0.0
+        self._is_available_now = False
         self._target: Offsets | None = None  # of Trigger.AvailableNow
         self._last_trigger: float | None = None
         self._committed: Offsets = {}  # for commitGroupId
@@ -92,8 +93,10 @@ class KafkapyStreamReader(
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Set the end of the query to the present ends of the partitions."""
-        self._target = self._fetch_latest({})
+        """Make the first `latestOffset` set the end of the query. The end is not set here, because
+        Spark resolves the start later, and the start `latest` may not be after the end.
+        """
+        self._is_available_now = True
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next micro-batch; `start` if none is due, as Spark requires.
@@ -105,6 +108,8 @@ class KafkapyStreamReader(
             raise self._start_error
         begin = from_json_object(start)
         self._commit_finished(begin)  # Spark has finished the records before `start`
+        if self._is_available_now and self._target is None:
+            self._target = self._fetch_latest(begin)
         latest = self._target if self._target is not None else self._cached_latest(begin)
         if isinstance(limit, ReadMaxRows | ReadMinRows) and self._must_delay(begin, latest):
             return start
