@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import kafkapy.spark
-from kafkapy.common.errors import ConfigError
+from kafkapy.client.batch_producer import DeliveryError
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.spark.source.offsets import DataLossError
 from kafkapy.spark.submit.transform_job import main, refusal, run, sql_transform
 from tests.harness.spark.spark_topics import Topic
 from tests.harness.spark.spark_wiring import Wire
@@ -90,3 +93,12 @@ def test_what_is_wrong_is_one_line() -> None:
     unresolved = PySparkException("[UNRESOLVED_COLUMN] nix cannot be resolved.\n'Project ['nix]")
     assert refusal(unresolved, is_query=True) == "[UNRESOLVED_COLUMN] nix cannot be resolved."
     assert refusal(unresolved, is_query=False) is None  # the script's own fault keeps its traceback
+
+
+@pytest.mark.parametrize("error", [DataLossError, DeliveryError])
+def test_lost_offsets_and_unwritten_rows_are_one_line(error: type[KafkapyError]) -> None:
+    """Of --sql only the first line was shown, which does not name the offsets or the topic."""
+    last = traceback.format_exception_only(error("t-0 is gone; offsets 0 to 3 were not read"))[-1]
+    failed = PySparkException(f"[FAILED] Failed when planning:\nTraceback:\n{last} SQLSTATE: 38000")
+    for is_query in (True, False):
+        assert refusal(failed, is_query=is_query) == "t-0 is gone; offsets 0 to 3 were not read"

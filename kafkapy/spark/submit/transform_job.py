@@ -106,7 +106,7 @@ def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
 
 def refusal(error: PySparkException, *, is_query: bool) -> str | None:
     """The error as one line; None for a fault of the user's script."""
-    kafkapy_errors = re.findall(r"^kafkapy\.common\.errors\.\w+: (.*)$", str(error), re.MULTILINE)
+    kafkapy_errors = re.findall(r"^kafkapy\.(?:\w+\.)+\w+: (.*)$", str(error), re.MULTILINE)
     if kafkapy_errors:
         return str(kafkapy_errors[-1])
     return next(iter(str(error).splitlines()), "") if is_query else None
