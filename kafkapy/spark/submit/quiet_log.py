@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
-from kafkapy.spark.submit.submit import Submission
+from kafkapy.spark.submit.submit import Submission, property_files
 
 JAVA_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 PROGRESS: Final = "spark.ui.showConsoleProgress"
@@ -80,9 +80,9 @@ def has_own_log(submission: Submission, spark_home: Path, environ: Mapping[str, 
     if "cluster" in submission.values("--deploy-mode") or submission.values("--remote"):
         return True
     directory = Path(environ.get("SPARK_CONF_DIR") or spark_home / "conf")
-    files = submission.values("--properties-file") or [str(directory / "spark-defaults.conf")]
+    files = property_files(submission, spark_home, environ)
     texts = [*submission.options, *(environ.get(name, "") for name in _OPTION_VARIABLES)]
-    texts += [path.read_text(errors="replace") for name in files if (path := Path(name)).is_file()]
+    texts += [path.read_text(errors="replace") for path in files if path.is_file()]
     if any(setting in text for text in texts for setting in _SETTINGS):
         return True
     return any(directory.glob("log4j2.*"))

@@ -291,11 +291,20 @@ def _setting_items(
 def _in_files(
     submission: Submission, spark_home: Path, environ: Mapping[str, str], name: str
 ) -> list[str]:
-    """The values of a setting in the property files that spark-submit reads."""
-    given = [Path(file) for file in submission.values("--properties-file")]
-    directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
-    files = given or [Path(directory, "spark-defaults.conf")]
-    return [value for file in files if (value := _setting_in(file, name))]
+    """The value of a setting in the property files, if any."""
+    files = property_files(submission, spark_home, environ)
+    return [value for file in files if (value := _setting_in(file, name))][:1]
+
+
+def property_files(
+    submission: Submission, spark_home: Path, environ: Mapping[str, str]
+) -> list[Path]:
+    """The property files that spark-submit reads. The first one takes precedence."""
+    files = [Path(file) for file in submission.values("--properties-file")[-1:]]
+    if not files or "--load-spark-defaults" in submission.options:
+        directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
+        files.append(Path(directory, "spark-defaults.conf"))
+    return files
 
 
 def _setting_in(properties_file: Path, name: str) -> str | None:

@@ -102,6 +102,21 @@ def test_a_master_in_the_defaults_file_counts(home: Path, script: str) -> None:
     assert "--py-files" not in words(f"--master local {script}", home)
 
 
+def test_executors_get_the_package_when_only_the_loaded_defaults_name_the_cluster(
+    tmp_path: Path, home: Path, script: str
+) -> None:
+    """With --load-spark-defaults, Spark reads the defaults too, after the property file."""
+    (home / "conf").mkdir(parents=True)
+    (home / "conf" / "spark-defaults.conf").write_text("spark.master yarn\n")
+    own, other = tmp_path / "own.conf", tmp_path / "other.conf"
+    own.write_text("spark.ui.enabled false\n")
+    other.write_text("spark.master local[2]\n")
+    assert "--py-files" not in words(f"--properties-file {own} {script}", home)
+    loaded = f"--load-spark-defaults --properties-file {own}"
+    assert "--py-files" in words(f"{loaded} {script}", home)
+    assert "--py-files" not in words(f"{loaded} --properties-file {other} {script}", home)
+
+
 @pytest.mark.parametrize(
     "line", [b"spark.master\tyarn", b"spark.master: yarn", b"# \xe9\r\n  spark.master = yarn"]
 )
