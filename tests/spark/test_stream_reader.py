@@ -15,7 +15,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.errors import ConfigError
+from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.spark.source import stream_reader
 from kafkapy.spark.source.offsets import DataLossError, from_json_object
 from kafkapy.spark.source.options import parse_options
@@ -128,6 +128,28 @@ def test_batch_0_is_read_after_a_restart_when_no_record_is_new_enough_any_more(
     assert read(again, through_json(again.initialOffset()), end) == []
     written = topic.write(2)
     assert read(again, end, again.latestOffset(end, ALL)) == written
+
+
+def test_batch_0_is_read_after_a_restart_when_a_topic_was_deleted(make_topic: MakeTopic) -> None:
+    """`failOnDataLoss=false` continues without the topic, as after the commit of batch 0."""
+    kept, gone = make_topic(), make_topic()
+    written = kept.write(3)
+    gone.write(3)
+    options = {"subscribe": f"{kept.name},{gone.name}", "failOnDataLoss": "false"}
+    first = reader(kept, **options)
+    end = through_json(first.latestOffset(through_json(first.initialOffset()), ALL))
+    gone.delete()
+
+    again = reader(kept, **options)
+    assert read(again, through_json(again.initialOffset()), end) == written
+    written = kept.write(2)
+    assert read(again, end, again.latestOffset(end, ALL)) == written
+
+
+def test_a_new_query_of_a_topic_that_does_not_exist_is_refused(make_topic: MakeTopic) -> None:
+    stream = reader(make_topic(), subscribe="nowhere", failOnDataLoss="false")
+    with pytest.raises(ApiError, match="does not have nowhere"):
+        stream.latestOffset(through_json(stream.initialOffset()), ALL)
 
 
 def test_a_new_query_that_does_not_name_all_partitions_is_refused(make_topic: MakeTopic) -> None:

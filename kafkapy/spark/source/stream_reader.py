@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from kafkapy.client.group_offsets import commit_offsets
-from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.common.errors import ApiError, KafkapyError
 from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
 from kafkapy.spark.source.offsets import (
     START_KEY,
@@ -65,20 +65,19 @@ class KafkapyStreamReader(
         self._target: Offsets | None = None  # of Trigger.AvailableNow
         self._last_trigger: float | None = None
         self._committed: Offsets = {}  # for commitGroupId
-        self._start_error: ConfigError | None = None  # of a new query
+        self._start_error: KafkapyError | None = None  # of a new query
 
     def initialOffset(self) -> dict[str, Any]:
         """The start of a query without a checkpoint; `offsets.START_KEY` explains when it is not
         used.
 
         It is then not refused either: since the query started, partitions may have been added, or
-        records deleted. `latestOffset` refuses it for a new query.
+        records or topics deleted. `latestOffset` refuses it for a new query.
         """
         reader = self._reader()
-        partitions = reader.partitions()
         try:
-            begin = reader.starting(partitions)
-        except ConfigError as error:
+            begin = reader.starting(reader.partitions())
+        except KafkapyError as error:
             self._start_error = error
             return {}
         return end_offset(begin, begin)  # it may become the end of an empty batch 0
@@ -102,7 +101,7 @@ class KafkapyStreamReader(
         """The end of the next micro-batch; `start` if none is due, as Spark requires.
 
         Raises:
-            ConfigError: the query is new, and its start cannot be used.
+            KafkapyError: the query is new, and its start cannot be used.
         """
         if self._start_error is not None:
             raise self._start_error
@@ -131,7 +130,7 @@ class KafkapyStreamReader(
 
         Raises:
             DataLossError: names partitions and offsets.
-            ConfigError: batch 0 has no start of its own, and the options' start cannot be used.
+            KafkapyError: batch 0 has no start of its own, and that of the options cannot be used.
         """
         if self._start_error is not None and START_KEY not in end:
             raise self._start_error
