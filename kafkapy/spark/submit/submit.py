@@ -150,7 +150,9 @@ def properties_of(
     base: Path | None = Path(given[-1]) if given else Path(directory, "spark-defaults.conf")
     if base is not None and not given and not base.is_file():
         base = None
-    redacts = any(name == REDACTION for name, _ in submission.confs())
+    redacts = REDACTION in dict(submission.confs()) or bool(
+        _in_files(submission, spark_home, environ, REDACTION)
+    )
     try:
         return file_text(base, conf, redacts=redacts)
     except OSError as error:

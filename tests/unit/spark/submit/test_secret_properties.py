@@ -13,7 +13,7 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import parse_properties
 from kafkapy.spark.submit import submit
-from kafkapy.spark.submit.secret_properties import properties_file
+from kafkapy.spark.submit.secret_properties import REDACTION, properties_file
 from kafkapy.spark.submit.submit import JobConf, Submission
 
 JAAS = 'x required username="u" password="it\'s \\"secret\\"";'
@@ -95,3 +95,15 @@ def test_nobody_else_may_open_it() -> None:
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     finally:
         os.close(int(path.rpartition("/")[2]))
+
+
+def test_the_redaction_of_the_loaded_defaults_hides_what_the_user_wants_hidden(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.redaction.regex (?i)salary|jaas")
+    own = tmp_path / "own.conf"
+    own.write_text("spark.a b")
+    assert REDACTION in content(f"--properties-file {own} job.py", tmp_path)
+    loaded = f"--load-spark-defaults --properties-file {own} job.py"
+    assert REDACTION not in content(loaded, tmp_path)
