@@ -399,3 +399,38 @@ def test_tasks_keep_their_numbers_when_offsets_are_lost(
     assert [each.topic_partition for each in after] == [each.topic_partition for each in before]
     assert [each for each in after if each.size] == [r for r in before if r.topic_partition[1] == 1]
     assert read(stream, start, end) == [f"value {i}" for i in range(1, 8, 2)]
+
+
+@pytest.mark.parametrize("option", [{}, {"minPartitions": "6"}, {"maxRecordsPerPartition": "2"}])
+def test_tasks_keep_their_numbers_when_a_new_partition_loses_its_offsets(
+    make_topic: MakeTopic, option: dict[str, str]
+) -> None:
+    """Else `exactlyOnce` does not write rows whose task has the number of a committed one."""
+    topic = make_topic()
+    stream = reader(topic, failOnDataLoss="false", **option)
+    start = stream.latestOffset(stream.initialOffset(), ALL)
+    topic.add_partitions(3)
+    topic.write(12)
+    end = through_json(stream.latestOffset(start, ALL))
+    before = [part.range for part in stream.partitions(start, end)]
+    topic.delete_records(1, 4)  # all of a new partition, after its tasks are committed
+    after = [part.range for part in stream.partitions(start, end)]
+    assert [each.topic_partition for each in after] == [each.topic_partition for each in before]
+    assert [each for each in after if each.size] == [r for r in before if r.topic_partition[1] != 1]
+
+
+def test_a_new_partition_that_has_lost_records_is_a_loss_at_once(
+    make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = make_topic()
+    strict, lax = reader(topic), reader(topic, failOnDataLoss="false")
+    start = strict.initialOffset()
+    topic.add_partitions(2)
+    topic.write(6)
+    topic.delete_records(1, 2)
+    lost = f"new partition {topic.name}-1 starts at offset 2"
+    with pytest.raises(DataLossError, match=lost):
+        strict.latestOffset(start, ALL)
+    end = lax.latestOffset(start, ALL)
+    assert lost in caplog.text
+    assert read(lax, start, end) == ["value 0", "value 2", "value 4", "value 5"]

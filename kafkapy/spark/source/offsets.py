@@ -146,7 +146,7 @@ def plan_ranges(
         log_start, log_end = earliest[tp], latest[tp]
         if begin is None:
             if log_start > 0:
-                losses.append(f"The new partition {tp} starts at offset {log_start} instead of 0")
+                losses.append(new_partition_loss(tp, log_start))
             begin = log_start
         planned = OffsetRange(tp, begin, until)
         if until < begin:
@@ -157,6 +157,11 @@ def plan_ranges(
             )
         ranges.append(planned)
     return [r for r in ranges if r.size > 0], losses
+
+
+def new_partition_loss(topic_partition: TopicPartition, log_start: int) -> str:
+    """The message for a new partition that has lost records."""
+    return f"The new partition {topic_partition} starts at offset {log_start} instead of 0"
 
 
 def existing_part(planned: OffsetRange, earliest: Offsets, latest: Offsets) -> OffsetRange:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from pyspark.sql.datasource import DataSourceStreamReader
@@ -23,6 +23,7 @@ from pyspark.sql.streaming.datasource import (
 
 from kafkapy.client.group_offsets import commit_offsets
 from kafkapy.common.errors import ApiError, KafkapyError
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
 from kafkapy.spark.source.offsets import (
     START_KEY,
@@ -30,6 +31,7 @@ from kafkapy.spark.source.offsets import (
     end_offset,
     existing_part,
     from_json_object,
+    new_partition_loss,
     plan_ranges,
     rate_limit,
     report_losses,
@@ -102,6 +104,7 @@ class KafkapyStreamReader(
 
         Raises:
             KafkapyError: the query is new, and its start cannot be used.
+            DataLossError: a new partition has lost records.
         """
         if self._start_error is not None:
             raise self._start_error
@@ -112,14 +115,26 @@ class KafkapyStreamReader(
         latest = self._target if self._target is not None else self._cached_latest(begin)
         if isinstance(limit, ReadMaxRows | ReadMinRows) and self._must_delay(begin, latest):
             return start
+        new = self._new_partitions(latest.keys() - begin.keys())
         end = latest
         if isinstance(limit, ReadMaxRows):
-            new = self._reader().earliest(latest.keys() - begin.keys())
             end = rate_limit(limit.max_rows, begin, latest, new)
         if end == begin:
             return start
         self._last_trigger = time.monotonic()
-        return end_offset(begin, end)
+        return end_offset(begin | new, end)
+
+    def _new_partitions(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The starts of new partitions. They are kept in the batch's end offset, so that its tasks
+        stay the same if it is planned again after retention.
+
+        Raises:
+            DataLossError: a partition has lost records.
+        """
+        starts = self._reader().earliest(partitions)
+        losses = [new_partition_loss(tp, offset) for tp, offset in starts.items() if offset > 0]
+        report_losses(losses, self._options.fail_on_data_loss, log.warning)
+        return starts
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The newest known offsets, for the query's progress."""
