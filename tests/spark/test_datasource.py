@@ -229,3 +229,25 @@ def test_segments_are_read_when_no_broker_runs(spark: SparkSession, tmp_path: Pa
     frame = spark.read.format("kafkapy-segments").load(str(tmp_path))
     rows = frame.where("offset > 1").selectExpr("trim(CAST(value AS STRING))", "topic").collect()
     assert sorted(map(tuple, rows)) == [(str(i), "orders") for i in range(2, 6)]
+
+
+def test_a_failed_batch_0_is_repeated_after_partitions_were_added(
+    spark: SparkSession, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    topic = make_topic()
+    topic.write(3)
+    options = {"startingOffsets": f'{{"{topic.name}":{{"0":1}}}}'}
+    with pytest.raises(PySparkException, match="must name all partitions"):
+        stream(spark, make_topic(2), tmp_path / "new", **options)
+    failing = spark.readStream.format("kafkapy").options(**topic.options, **options).load()
+    query = (
+        failing.select(F.raise_error(F.lit("the job fails")).alias("value"))
+        .writeStream.format("noop")
+        .option("checkpointLocation", str(tmp_path / "old"))
+        .start()
+    )
+    with pytest.raises(PySparkException, match="the job fails"):
+        query.processAllAvailable()
+    topic.add_partitions(2)
+    topic.write(4)
+    assert stream(spark, topic, tmp_path / "old", **options) == 2 + 4
