@@ -63,3 +63,14 @@ def test_a_stream_to_what_was_wired(
     query.stop()
     assert kafkapy.spark.read(spark, subscribe=target.name).count() == 4
     assert (tmp_path / "offsets" / "0").exists()
+
+
+def test_an_option_in_another_case_wins_over_the_checkpoint_of_the_command(
+    spark: SparkSession, make_topic: MakeTopic, wire: Wire, tmp_path: Path
+) -> None:
+    topic = make_topic()
+    wire(source=topic.name, target=topic.name, servers=topic.servers, checkpoint=tmp_path / "wired")
+    rows = kafkapy.spark.read_stream(spark).select("value")
+    query = kafkapy.spark.write_stream(rows, checkpointlocation=str(tmp_path / "own")).start()
+    query.stop()
+    assert [path.name for path in tmp_path.iterdir()] == ["own"]

@@ -73,10 +73,10 @@ def write_stream(frame: DataFrame, **options: Any) -> DataStreamWriter:
     """A writer of the stream to the topic of `--to`, with the checkpoint of `--checkpoint`."""
     spark = frame.sparkSession
     register(spark)
-    settings = _sink(spark, options)
     checkpoint = checkpoint_of(spark)
-    if checkpoint is not None:
-        settings.setdefault("checkpointLocation", checkpoint)
+    # First, because Spark ignores the case of options, and takes the last one.
+    settings = {} if checkpoint is None else {"checkpointLocation": checkpoint}
+    settings |= _sink(spark, options)
     return frame.writeStream.format(FORMAT).options(**settings)
 
 
