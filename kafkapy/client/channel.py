@@ -134,7 +134,7 @@ class Channel:
                 ErrorCode.NETWORK_EXCEPTION,
                 f"The connection to {self.peer} was lost: {error.strerror or error}",
             ) from error
-        except ProtocolViolation:
+        except BaseException:  # Ctrl-C too: the response would answer the next request
             self.close()
             raise
         if correlation_id != self._correlation_id:

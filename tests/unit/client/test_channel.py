@@ -3,6 +3,7 @@
 import pytest
 
 from kafkapy.client.channel import RESPONSE_BYTES_MAX, Channel
+from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.api_versions import (
@@ -107,6 +108,16 @@ def test_an_answer_to_another_request_is_refused() -> None:
     with pytest.raises(ProtocolViolation, match="answered request 99 instead of 1"):
         channel.exchange(ApiVersionsRequest(), 0, 1000)
     assert transport.closed
+
+
+def test_a_request_after_an_interrupted_one_does_not_get_its_answer() -> None:
+    cluster = ScriptedCluster({ApiKey.METADATA: [KeyboardInterrupt(), metadata()]})
+    client = Cluster("b:9092", connector=cluster.connect)
+    with pytest.raises(KeyboardInterrupt):
+        client.metadata([])
+    assert cluster.connections[0].closed
+    assert client.metadata([]).cluster_id == "cluster"
+    assert len(cluster.connections) == 2
 
 
 def test_a_request_sent_ahead_is_sent_once_and_answered_when_it_is_wanted() -> None:
