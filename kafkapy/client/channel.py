@@ -153,6 +153,9 @@ class Channel:
             self._send(request, version, timeout_ms)
         except OSError:
             self.close()
+        except BaseException:  # part of the request may be sent
+            self.close()
+            raise
         else:
             self.outstanding_request = request
 

@@ -147,6 +147,18 @@ def test_what_cannot_be_sent_ahead_closes_and_owes_nothing() -> None:
     assert (channel.closed, channel.outstanding_request) == (True, None)
 
 
+def test_a_request_after_one_half_sent_ahead_is_not_sent_on_its_connection() -> None:
+    channel, transport = channel_to(ScriptedCluster({}))
+
+    def interrupted(data: bytes) -> None:
+        raise KeyboardInterrupt
+
+    transport.sendall = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        channel.send_ahead(MetadataRequest(topics=[]), 12, 1000)
+    assert channel.closed
+
+
 def test_responses_are_read_into_the_memory_that_is_given() -> None:
     given: list[memoryview] = []
 
