@@ -61,9 +61,20 @@ class ShareState(NamedTuple):
         return self._replace(
             leader_epoch=max(self.leader_epoch, update.leader_epoch),
             start_offset=start_offset,
-            delivery_complete_count=update.delivery_complete_count,
+            delivery_complete_count=self._count_after(update),
             batches=tuple(combine_batches(self.batches, update.batches, start_offset)),
         )
+
+    def _count_after(self, update: ShareUpdate) -> int:
+        """The number of completed records from the later start offset on. The sum of start offset
+        and count never decreases at a leader, so a lower one is that of a late update.
+        """
+        if UNKNOWN_COUNT in (self.delivery_complete_count, update.delivery_complete_count):
+            return update.delivery_complete_count
+        completed = max(
+            state.start_offset + state.delivery_complete_count for state in (self, update)
+        )
+        return completed - max(self.start_offset, update.start_offset)
 
 
 def encode_key(kind: RecordType, key: SharePartitionKey) -> bytes:

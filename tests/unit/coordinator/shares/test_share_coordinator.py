@@ -173,6 +173,19 @@ def test_a_write_that_comes_late_undoes_nothing(shell: Shell) -> None:
     assert read(shell) == before
 
 
+def test_the_lag_stays_0_when_a_write_of_fewer_completed_records_comes_late(shell: Shell) -> None:
+    first = shell.write(39, 56, start_offset=38, delivery_complete_count=18)
+    last = shell.write(38, 59, start_offset=38, delivery_complete_count=22)
+    for write in (first, last, first):
+        assert shell.ask(write).error is ErrorCode.NONE
+    assert read(shell).delivery_complete_count == 22
+    shell.load()
+    assert read(shell).delivery_complete_count == 22
+    assert shell.ask(replace(last, start_offset=60, delivery_complete_count=0)) == StateResult()
+    assert shell.ask(first) == StateResult()
+    assert (read(shell).start_offset, read(shell).delivery_complete_count) == (60, 0)
+
+
 @pytest.mark.parametrize(
     "batches",
     [
