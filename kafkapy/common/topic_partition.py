@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from struct import unpack
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -82,8 +83,8 @@ def java_string_hash(text: str) -> int:
 def _hash(text: str) -> int:
     value = 0
     data = text.encode("utf-16-be", "surrogatepass")
-    for i in range(0, len(data), 2):
-        value = (31 * value + (data[i] << 8 | data[i + 1])) & 0xFFFFFFFF
+    for unit in unpack(f">{len(data) // 2}H", data):
+        value = (31 * value + unit) & 0xFFFFFFFF
     return value - 0x100000000 if value >= 0x80000000 else value
 
 
