@@ -76,18 +76,12 @@ class KafkaBroker:
         self._launched = broker_processes.launch(words, self.output, ends_with_parent=True)
         try:
             broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
-        except ConfigError:
+            if self._address is None:
+                self._keep_address(broker_processes.first_address(self._launched))
+        except BaseException:  # Ctrl-C too: a broker without an address would count as running
             self._launched.process.kill()
             self._forget()
             raise
-        if self._address is None:
-            self._address = broker_processes.first_address(self._launched)
-            # A later start listens on the same port.
-            first, comma, others = self._properties["listeners"].partition(",")
-            place, _, port = first.strip().rpartition(":")
-            if port == "0":
-                port = self._address.rpartition(":")[2]
-                self._properties["listeners"] = f"{place}:{port}{comma}{others}"
         return self
 
     def stop(self) -> None:
@@ -120,7 +114,7 @@ class KafkaBroker:
     def __enter__(self) -> Self:
         try:
             return self.start()
-        except ConfigError:
+        except BaseException:
             self.close()
             raise
 
@@ -161,6 +155,15 @@ class KafkaBroker:
     @property
     def _is_temporary(self) -> bool:
         return self.log_dir.is_relative_to(self._scratch.name)
+
+    def _keep_address(self, address: str) -> None:
+        """Keep the address of the first start. Later starts listen on the same port."""
+        first, comma, others = self._properties["listeners"].partition(",")
+        place, _, port = first.strip().rpartition(":")
+        if port == "0":
+            port = address.rpartition(":")[2]
+            self._properties["listeners"] = f"{place}:{port}{comma}{others}"
+        self._address = address
 
     def _running(self) -> LaunchedServer:
         if self._launched is None or not self.is_running:

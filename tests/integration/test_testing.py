@@ -14,6 +14,8 @@ from confluent_kafka.admin import AdminClient
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.testing import KafkaBroker, Record
+from kafkapy.tools.local import broker_processes
+from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.broker_processes import is_broker
 from tests.harness.processes.waiting import wait_until
 
@@ -172,6 +174,40 @@ def test_a_property_that_is_wrong_is_named_and_nothing_stays() -> None:
     assert not broker.output.parent.exists()
     with pytest.raises(ConfigError, match="no address"):
         _ = broker.bootstrap_servers
+
+
+def test_ctrl_c_during_a_start_leaves_no_broker_and_no_directory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launched: list[LaunchedServer] = []
+
+    def interrupt(server: LaunchedServer, limit_s: float | None) -> None:
+        launched.append(server)
+        raise KeyboardInterrupt
+
+    broker = KafkaBroker()
+    with monkeypatch.context() as patched:
+        patched.setattr(broker_processes, "wait_until_serving", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            broker.start()
+        assert launched[0].process.poll() is not None
+        with pytest.raises(KeyboardInterrupt), broker:
+            pass
+        assert launched[1].process.poll() is not None
+    assert not broker.output.parent.exists()
+
+
+def test_a_broker_whose_start_was_interrupted_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(server: LaunchedServer) -> str:
+        raise KeyboardInterrupt
+
+    broker = KafkaBroker()
+    with monkeypatch.context() as patched:
+        patched.setattr(broker_processes, "first_address", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            broker.start()
+    with broker:
+        assert broker.create_topic("t") == "t"
 
 
 def test_a_directory_that_was_given_stays_and_is_left_clean(tmp_path: Path) -> None:
