@@ -116,8 +116,7 @@ class BatchProducer:
             try:
                 found = self._cluster.metadata([topic], refresh=True, create=True).topics[topic]
             except ApiError as error:
-                unreachable = error.code is ErrorCode.BROKER_NOT_AVAILABLE
-                if not unreachable or _is_final(error) or time.monotonic() >= deadline_s:
+                if not _is_temporary(error) or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"No rows can be written: {error.message}") from None
             else:
                 if found.error is ErrorCode.NONE:
@@ -167,17 +166,16 @@ class BatchProducer:
         return self._leader(topic_partition) if broker is None else broker
 
     def _leader(self, topic_partition: TopicPartition) -> int:
-        """The leader of a partition with a batch. If the topic is missing, the leader is searched
-        until the batch expires, as in Kafka, because a broker that has just started may have no
-        topics in its metadata.
+        """The leader of a partition with a batch. It is searched until the batch expires, as in
+        Kafka: brokers may be away for longer than the API timeout, and one that has just started
+        may have no topics in its metadata.
         """
         deadline_s = self._queues[topic_partition][0].deadline_s
         while True:
             try:
                 return self._cluster.leader_of(topic_partition)
             except ApiError as error:
-                is_missing = error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if not is_missing or time.monotonic() >= deadline_s:
+                if not _is_temporary(error) or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"{topic_partition}: {error.message}") from None
             self._cluster.pause()
 
@@ -344,6 +342,12 @@ def _error_text(code: ErrorCode, answer: Any) -> str:
     details = [answer.error_message]
     details += [each.batch_index_error_message for each in answer.record_errors[:1]]
     return ": ".join([code.name, *filter(None, details)])
+
+
+def _is_temporary(error: ApiError) -> bool:
+    """Whether a request for metadata may succeed later."""
+    may_pass = error.code.retriable or error.code is ErrorCode.BROKER_NOT_AVAILABLE
+    return may_pass and not _is_final(error)
 
 
 def _is_final(error: BaseException | None) -> bool:

@@ -153,6 +153,51 @@ def test_a_topic_that_is_gone_is_told_when_the_batch_is_due() -> None:
     assert brokers.values() == [b"a"]
 
 
+def test_a_batch_survives_an_outage_that_is_shorter_than_its_delivery_timeout() -> None:
+    """Brokers that recover their logs are away for longer than the API timeout of 60 s."""
+    brokers = ScriptedLeaders({"t": 1}, faults=[None, LOST_REQUEST])
+    refusals = [0]  # connections to refuse, 100 ms apart
+
+    def connect(host: str, port: int, *rest: Any) -> Any:
+        if refusals[0] == 0:
+            return brokers.scripted.connect(host, port, *rest)
+        refusals[0] -= 1
+        raise network_error(host, port, ConnectionRefusedError("nobody listens"))
+
+    producer = BatchProducer(Cluster("b:9001", connector=connect), producer_settings({}))
+    producer.send(TopicPartition("t", 0), batch_of("a"))
+    answer = brokers.scripted.script[ApiKey.METADATA]
+    brokers.scripted.script[ApiKey.METADATA] = [ConnectionResetError(104, "reset"), answer]
+    refusals[0] = 900
+    producer.send(TopicPartition("t", 0), batch_of("b"))
+    producer.flush()
+    assert brokers.values() == [b"a", b"b"]
+    assert refusals == [0]
+
+
+def test_a_batch_survives_a_metadata_request_without_an_answer() -> None:
+    """The broker that answers for metadata is frozen. Another one may answer."""
+    brokers = ScriptedLeaders({"t": 1}, (1, 2), [None, MOVES])
+    producer = producer_on(brokers)
+    producer.send(TopicPartition("t", 0), batch_of("a"))
+    answer = brokers.scripted.script[ApiKey.METADATA]
+    brokers.scripted.script[ApiKey.METADATA] = [TimeoutError(), answer]
+    producer.send(TopicPartition("t", 0), batch_of("b"))
+    producer.flush()
+    assert brokers.values() == [b"a", b"b"]
+
+
+def test_a_topic_is_waited_for_while_the_brokers_are_away() -> None:
+    """The cluster is known from another topic, and max.block.ms is above the API timeout."""
+    brokers = ScriptedLeaders({"t": 1, "u": 1})
+    answer = brokers.scripted.script[ApiKey.METADATA]
+    lost = [ConnectionResetError(104, "reset")] * 700
+    brokers.scripted.script[ApiKey.METADATA] = [answer, TimeoutError(), *lost, answer]
+    producer = producer_on(brokers, **{"max.block.ms": "120000"})
+    assert producer.partition_count("t") == 1
+    assert producer.partition_count("u") == 1
+
+
 @pytest.mark.parametrize(
     "code",
     [ErrorCode.TOPIC_AUTHORIZATION_FAILED, ErrorCode.INVALID_RECORD, ErrorCode.PRODUCER_FENCED],
