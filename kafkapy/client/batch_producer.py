@@ -346,8 +346,9 @@ def _error_text(code: ErrorCode, answer: Any) -> str:
 
 def _is_temporary(error: ApiError) -> bool:
     """Whether a request for metadata may succeed later."""
-    may_pass = error.code.retriable or error.code is ErrorCode.BROKER_NOT_AVAILABLE
-    return may_pass and not _is_final(error)
+    if _is_final(error):
+        return False
+    return error.code.retriable or error.code is ErrorCode.BROKER_NOT_AVAILABLE
 
 
 def _is_final(error: BaseException | None) -> bool:

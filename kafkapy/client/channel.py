@@ -134,7 +134,7 @@ class Channel:
                 ErrorCode.NETWORK_EXCEPTION,
                 f"The connection to {self.peer} was lost: {error.strerror or error}",
             ) from error
-        except BaseException:  # Ctrl-C too: the response would answer the next request
+        except BaseException:  # Ctrl-C too, or the next request would get this response
             self.close()
             raise
         if correlation_id != self._correlation_id:
@@ -153,7 +153,7 @@ class Channel:
             self._send(request, version, timeout_ms)
         except OSError:
             self.close()
-        except BaseException:  # part of the request may be sent
+        except BaseException:  # part of the request may have been sent
             self.close()
             raise
         else:

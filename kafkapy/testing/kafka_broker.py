@@ -78,7 +78,7 @@ class KafkaBroker:
             broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
             if self._address is None:
                 self._keep_address(broker_processes.first_address(self._launched))
-        except BaseException:  # Ctrl-C too: a broker without an address would count as running
+        except BaseException:  # Ctrl-C too, or the next start would return without an address
             self._launched.process.kill()
             self._forget()
             raise

@@ -66,7 +66,7 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     stop = Stop()
     sink = TopicSink(options.topic, properties, env.warn, stop.is_set)
     state = State(Path(options.state))
-    # Before the first line is sent: if this failed after it, each start would send the line again.
+    # Before lines are sent. If only a later save failed, each start would send them again.
     state.save()
     agent = Agent(options.files, state, sink, env.warn, from_end=options.from_end)
     old_handlers = {number: signal.signal(number, lambda *_: stop.set()) for number in STOP_SIGNALS}

@@ -246,8 +246,15 @@ def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report
     assignment = None if text is None else parse_replica_assignment(text)
     if options.zookeeper is not None:
         sets = parse_topic_configs(options.config)
-        change = sets, options.delete_config, count, assignment
-        return topics_zookeeper.alter(cluster, found, *change, _line_printer(options, env))
+        return topics_zookeeper.alter(
+            cluster,
+            found,
+            sets,
+            options.delete_config,
+            count,
+            assignment,
+            _line_printer(options, env),
+        )
     assert count is not None
     assignments = None
     if assignment is not None:

@@ -52,7 +52,7 @@ def alter(
     assignment: Sequence[Sequence[int]] | None,
     print_line: Callable[[str], None],
 ) -> Report:
-    """Change configs, add partitions, or both, topic by topic. Prints each change when it is done.
+    """Change configs, add partitions, or both, topic by topic. Each change is printed when made.
 
     Raises:
         ConfigError: the count would not be an increase, or the topic is internal.

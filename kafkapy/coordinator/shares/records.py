@@ -66,7 +66,7 @@ class ShareState(NamedTuple):
         )
 
     def _count_after(self, update: ShareUpdate) -> int:
-        """The number of completed records from the later start offset on. The sum of start offset
+        """The number of completed records from the higher start offset on. The sum of start offset
         and count never decreases at a leader, so a lower one is that of a late update.
         """
         if UNKNOWN_COUNT in (self.delivery_complete_count, update.delivery_complete_count):

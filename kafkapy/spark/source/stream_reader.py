@@ -73,8 +73,9 @@ class KafkapyStreamReader(
         """The start of a query without a checkpoint; `offsets.START_KEY` explains when it is not
         used.
 
-        It is then not refused either: since the query started, partitions may have been added, or
-        records or topics deleted. `latestOffset` refuses it for a new query.
+        An error is not raised here, because a restarted query does not need this start: partitions
+        may have been added since the query began, or records or topics deleted. `latestOffset`
+        raises it for a new query.
         """
         reader = self._reader()
         try:
@@ -145,7 +146,7 @@ class KafkapyStreamReader(
 
         Raises:
             DataLossError: names partitions and offsets.
-            KafkapyError: batch 0 has no start of its own, and that of the options cannot be used.
+            KafkapyError: the checkpoint has no start of batch 0, and the options have no valid one.
         """
         if self._start_error is not None and START_KEY not in end:
             raise self._start_error

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 
-from kafkapy.spark.submit.submit import Submission, property_files
+from kafkapy.spark.submit.submit import Submission, conf_directory, property_files
 
 JAVA_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 PROGRESS: Final = "spark.ui.showConsoleProgress"
@@ -79,13 +79,12 @@ def has_own_log(submission: Submission, spark_home: Path, environ: Mapping[str, 
         return True
     if "cluster" in submission.values("--deploy-mode") or submission.values("--remote"):
         return True
-    directory = Path(environ.get("SPARK_CONF_DIR") or spark_home / "conf")
     files = property_files(submission, spark_home, environ)
     texts = [*submission.options, *(environ.get(name, "") for name in _OPTION_VARIABLES)]
     texts += [path.read_text(errors="replace") for path in files if path.is_file()]
     if any(setting in text for text in texts for setting in _SETTINGS):
         return True
-    return any(directory.glob("log4j2.*"))
+    return any(conf_directory(spark_home, environ).glob("log4j2.*"))
 
 
 class QuietLog(NamedTuple):

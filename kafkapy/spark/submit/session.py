@@ -74,7 +74,7 @@ def write_stream(frame: DataFrame, **options: Any) -> DataStreamWriter:
     spark = frame.sparkSession
     register(spark)
     checkpoint = checkpoint_of(spark)
-    # First, because Spark ignores the case of options, and takes the last one.
+    # First: Spark ignores the case of options, and the last one takes precedence.
     settings = {} if checkpoint is None else {"checkpointLocation": checkpoint}
     settings |= _sink(spark, options)
     return frame.writeStream.format(FORMAT).options(**settings)

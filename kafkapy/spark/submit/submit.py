@@ -145,11 +145,8 @@ def properties_of(
     conf = private_conf(job_conf.properties)
     if not conf:
         return None
-    given = submission.values("--properties-file")
-    directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
-    base: Path | None = Path(given[-1]) if given else Path(directory, "spark-defaults.conf")
-    if base is not None and not given and not base.is_file():
-        base = None
+    file = property_files(submission, spark_home, environ)[0]
+    base = file if submission.values("--properties-file") or file.is_file() else None
     redacts = REDACTION in dict(submission.confs()) or bool(
         _in_files(submission, spark_home, environ, REDACTION)
     )
@@ -304,9 +301,13 @@ def property_files(
     """The property files that spark-submit reads. The first one takes precedence."""
     files = [Path(file) for file in submission.values("--properties-file")[-1:]]
     if not files or "--load-spark-defaults" in submission.options:
-        directory = environ.get("SPARK_CONF_DIR") or spark_home / "conf"
-        files.append(Path(directory, "spark-defaults.conf"))
+        files.append(conf_directory(spark_home, environ) / "spark-defaults.conf")
     return files
+
+
+def conf_directory(spark_home: Path, environ: Mapping[str, str]) -> Path:
+    """The directory with Spark's configuration."""
+    return Path(environ.get("SPARK_CONF_DIR") or spark_home / "conf")
 
 
 def _setting_in(properties_file: Path, name: str) -> str | None:

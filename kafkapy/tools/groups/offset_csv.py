@@ -22,6 +22,7 @@ _UNQUOTED_MAX: Final = 24
 _LOWEST_UNQUOTED: Final = "-"
 _DIGITS_MAX: Final = 19
 _BLANKS: Final = " \t"
+# A cell in quotes, with "" for a quote, or without quotes; then a comma or the end of the line.
 _CELL: Final = re.compile(r'[ \t]*+(?:"((?:[^"]|"")*)"|([^",][^,]*|))[ \t]*(,|\Z)')
 _SHOWN_MAX: Final = 100
 

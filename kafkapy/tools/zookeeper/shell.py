@@ -220,7 +220,7 @@ class ZooKeeperShell:
             except NoNodeError:
                 continue  # it was deleted meanwhile
             except NotEmptyError as error:
-                # After an error below it, this is a consequence.
+                # If a node below it was refused, that error is enough.
                 errors = errors or [_refusal(error, path)]
             except (BadArgumentsError, NoAuthError) as error:
                 errors.append(_refusal(error, path))  # the other nodes are still deleted
@@ -400,8 +400,8 @@ def _require_utf8(text: str) -> None:
 
 
 def _check_path(path: str, *, may_end_with_slash: bool) -> None:
-    """Refuse the paths that ZooKeeper's shell refuses (`PathUtils.validatePath`). kazoo would drop
-    empty parts of a path: `deleteall /a/$B` without a `B` would delete all of /a.
+    """Refuse the paths that ZooKeeper's shell refuses (`PathUtils.validatePath`), with its texts.
+    kazoo drops empty parts of a path: with an empty `B`, `deleteall /a/$B` would delete all of /a.
 
     Raises:
         ShellError: the path is malformed.

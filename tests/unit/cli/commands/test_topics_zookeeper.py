@@ -52,10 +52,10 @@ def test_configs_and_partitions_change_with_their_warnings() -> None:
         CREATE_PARTITIONS=CreatePartitionsResponse(results=[CreatePartitionsTopicResult(name="t")]),
     )
     cluster, topic = cluster_with(scripted)
-    told: list[str] = []
+    printed: list[str] = []
     sets = {"retention.ms": "1"}
-    topics_zookeeper.alter(cluster, [topic], sets, [], 6, None, told.append)
-    assert told == [
+    topics_zookeeper.alter(cluster, [topic], sets, [], 6, None, printed.append)
+    assert printed == [
         "WARNING: Altering topic configuration from this script has been deprecated and may be"
         " removed in future releases.",
         "         Going forward, please use kafka-configs.sh for this functionality",
@@ -74,11 +74,11 @@ def test_after_a_refusal_one_knows_which_topics_were_changed() -> None:
         IncrementalAlterConfigsResponse(responses=[refused]),
     ]
     cluster, topic = cluster_with(describing_cluster(INCREMENTAL_ALTER_CONFIGS=answers))
-    told: list[str] = []
+    printed: list[str] = []
     topics, sets = [topic, TopicMetadata("u")], {"retention.ms": "1"}
     with pytest.raises(ApiError, match="Topic authorization failed"):
-        topics_zookeeper.alter(cluster, topics, sets, [], None, None, told.append)
-    assert told[-1] == "Updated config for topic t."
+        topics_zookeeper.alter(cluster, topics, sets, [], None, None, printed.append)
+    assert printed[-1] == "Updated config for topic t."
 
 
 @pytest.mark.parametrize(
