@@ -26,13 +26,18 @@ MIXED_RACKS = (
 
 
 def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
-    """Print the current and the proposed assignment."""
+    """Print the current and the proposed assignment. kafkapy's planner starts from the replicas
+    after the running moves.
+    """
     from kafkapy.admin.cluster_replicas import summarise
     from kafkapy.admin.planning.minimal_plan import minimal_plan
+    from kafkapy.admin.reassignments import list_reassignments
     from kafkapy.cli.views.reassign import proposal_report, summary_lines
 
     topics = named_topics(options)
     listed = None if options.broker_list is None else broker_ids(options.broker_list)
+    # Before the metadata, so that a move that completes in between is complete there.
+    running = list_reassignments(cluster) if options.plans else {}
     metadata = cluster.metadata(topics, refresh=True)
     current = _replicas(metadata, topics, options)
     live = [BrokerPlace(b.broker_id, b.rack) for b in metadata.brokers.values()]
@@ -40,6 +45,9 @@ def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> Ex
         assert listed is not None
         show(env, kafka_proposal(current, live, listed, options), options.output)
         return ExitStatus.SUCCESS
+    # The replicas that a running move removes are no copies to keep.
+    for tp in current.keys() & running.keys():
+        current[tp] = tuple(b for b in current[tp] if b not in running[tp].removing)
     brokers = _brokers(live, listed, current, options, env)
     proposed = minimal_plan(
         current,

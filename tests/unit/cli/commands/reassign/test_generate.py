@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.topic_partition import TopicPartition
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.moving_cluster import SIZE_BYTES, MovingCluster
 
@@ -64,6 +65,18 @@ def test_decommission_touches_nothing_else() -> None:
 def test_a_dead_broker_can_be_decommissioned() -> None:
     moving = MovingCluster({"t": [[1, 2]]}, brokers=(1, 2, 3), down=[1])
     assert replicas(generate(moving, "--decommission", "1")) == {"t-0": [2, 3]}
+
+
+@pytest.mark.parametrize("words", [("--decommission", "4"), ("--strategy", "minimal")])
+def test_a_plan_during_a_move_keeps_the_number_of_copies_on_the_disks(
+    words: tuple[str, ...],
+) -> None:
+    """Metadata lists the replicas that a running move adds and those that it removes."""
+    moving = MovingCluster({"t": [[1, 2]]}, brokers=(1, 2, 3, 4))
+    moving.begin(TopicPartition("t", 0), [3, 2], polls_left=0)
+    outcome = generate(moving, *words)
+    assert replicas(outcome) == {"t-0": [3, 2]}
+    assert outcome.stderr.startswith("0 partitions changed, 0 replicas to copy")
 
 
 def test_a_factor_for_all_but_internal_topics() -> None:
