@@ -55,15 +55,20 @@ def hanging(
 
 
 def find_hanging(
-    cluster: Cluster, partitions: Iterable[TopicPartition], now_ms: int, timeout_ms: int
+    cluster: Cluster,
+    partitions: Iterable[TopicPartition],
+    now_ms: int,
+    timeout_ms: int,
+    broker_id: int | None = None,
 ) -> list[OpenTransaction]:
-    """Request open transactions from leaders, then check old ones at their coordinators.
+    """Request open transactions from a broker (None: the leaders), then check old ones at their
+    coordinators.
 
     Raises:
         ConfigError: a request failed; the message names it.
         ApiError: the brokers do not support transactions.
     """
-    producers = {each: producers_of(cluster, each) for each in partitions}
+    producers = {each: producers_of(cluster, each, broker_id) for each in partitions}
     old = candidates(producers, now_ms, timeout_ms)
     if not old:
         return []

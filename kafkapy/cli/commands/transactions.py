@@ -221,7 +221,7 @@ def _find_hanging(cluster: Cluster, options: TransactionsOptions) -> Report:
             each.producer.last_timestamp_ms,
             (now_ms - each.producer.last_timestamp_ms) // _MINUTE_MS,
         )
-        for each in find_hanging(cluster, scope, now_ms, timeout_ms)
+        for each in find_hanging(cluster, scope, now_ms, timeout_ms, options.broker_id)
     ]
     columns = (
         *("Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch"),

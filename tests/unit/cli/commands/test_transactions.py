@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
+from kafkapy.protocol.messages import describe_producers as producers
 from kafkapy.protocol.messages.list_transactions import ListTransactionsResponse, TransactionState
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
@@ -59,3 +62,28 @@ def test_a_broker_without_transactions_is_one_line() -> None:
     done = kafkapy("transactions", *BOOTSTRAP, "list", cluster=cluster)
     assert done.stderr == "The broker does not support LIST_TRANSACTIONS\n"
     assert done.status == 1
+
+
+def test_a_transaction_that_hangs_only_on_the_named_broker_is_found() -> None:
+    """The leader has no open transaction: a search at the leader would report a healthy broker."""
+    topics = {"t": {0: (2, [1, 2], [1, 2])}}
+
+    def describe(request: Any, port: int) -> producers.DescribeProducersResponse:
+        hanging = producers.ProducerState(
+            producer_id=7, last_timestamp=0, current_txn_start_offset=42
+        )
+        states = [hanging] if port == 9001 else []
+        partition = producers.PartitionResponse(active_producers=states)
+        topic = producers.TopicResponse(name="t", partitions=[partition])
+        return producers.DescribeProducersResponse(topics=[topic])
+
+    cluster = ScriptedCluster(
+        {
+            ApiKey.METADATA: metadata(topics, brokers={1: 9001, 2: 9002}),
+            ApiKey.DESCRIBE_PRODUCERS: describe,
+            ApiKey.LIST_TRANSACTIONS: ListTransactionsResponse(),
+        }
+    )
+    words = ("find-hanging", "--broker-id", "1", "--output", "json")
+    (row,) = kafkapy("transactions", *BOOTSTRAP, *words, cluster=cluster).data
+    assert (row["topic"], row["producer_id"], row["start_offset"]) == ("t", 7, 42)
