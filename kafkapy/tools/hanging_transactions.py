@@ -116,11 +116,14 @@ def producers_of(
 def partitions_on(
     cluster: Cluster, topic: str | None, partition: int | None, broker_id: int | None
 ) -> list[TopicPartition]:
-    """The partitions to check: those of a topic, those with a replica on a broker, or both.
+    """The partitions to check: the named one; else those of a topic, those with a replica on a
+    broker, or both.
 
     Raises:
         ConfigError: the topic does not exist.
     """
+    if topic is not None and partition is not None:
+        return [TopicPartition(topic, partition)]
     topics = cluster.metadata(None if topic is None else [topic]).topics
     if topic is not None and topics[topic].error:
         raise ConfigError(f"Failed to describe topics: Topic {topic} does not exist")
@@ -128,5 +131,5 @@ def partitions_on(
         TopicPartition(each.name, index)
         for each in topics.values()
         for index, state in each.partitions.items()
-        if partition in (None, index) and (broker_id is None or broker_id in state.replicas)
+        if broker_id is None or broker_id in state.replicas
     ]

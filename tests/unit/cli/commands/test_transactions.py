@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
 from kafkapy.protocol.messages import describe_producers as producers
 from kafkapy.protocol.messages.list_transactions import ListTransactionsResponse, TransactionState
@@ -87,3 +88,23 @@ def test_a_transaction_that_hangs_only_on_the_named_broker_is_found() -> None:
     words = ("find-hanging", "--broker-id", "1", "--output", "json")
     (row,) = kafkapy("transactions", *BOOTSTRAP, *words, cluster=cluster).data
     assert (row["topic"], row["producer_id"], row["start_offset"]) == ("t", 7, 42)
+
+
+@pytest.mark.parametrize("words", [("--partition", "99"), ("--partition", "0", "--broker-id", "3")])
+def test_a_mistyped_partition_or_broker_is_not_reported_as_free_of_hanging_transactions(
+    words: tuple[str, ...],
+) -> None:
+    topics = {"t": {0: (2, [1, 2], [1, 2])}}
+    partition = producers.PartitionResponse(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    topic = producers.TopicResponse(name="t", partitions=[partition])
+    cluster = ScriptedCluster(
+        {
+            ApiKey.METADATA: metadata(topics, brokers={1: 9001, 2: 9002, 3: 9003}),
+            ApiKey.DESCRIBE_PRODUCERS: producers.DescribeProducersResponse(topics=[topic]),
+        }
+    )
+    done = kafkapy(
+        "transactions", *BOOTSTRAP, "find-hanging", "--topic", "t", *words, cluster=cluster
+    )
+    assert "Failed to describe producers for partition t-" in done.stderr
+    assert (done.stdout, done.status) == ("", 1)
