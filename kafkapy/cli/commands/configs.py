@@ -103,17 +103,16 @@ def run(options: ConfigsOptions, env: Environment) -> ExitStatus:
 
     entities = check(options)
     quotas = entities[0].type in QUOTA_KEYS
+    failure: ApiError | None = None
     try:
         change = parse_change(options) if options.alter else None
         if options.zookeeper is not None:
             return _by_zookeeper(options.zookeeper, entities, change, options, env)
         with options.connect(env) as cluster:
-            if change is None:
-                report = (
-                    configs_quotas.describe(cluster, entities)
-                    if quotas
-                    else _describe_resources(cluster, entities, options)
-                )
+            if change is None and quotas:
+                report, failure = configs_quotas.describe(cluster, entities)
+            elif change is None:
+                report = _describe_resources(cluster, entities, options)
             else:
                 alter = configs_quotas.alter if quotas else _alter_resource
                 alter(cluster, entities, change)
@@ -126,6 +125,8 @@ def run(options: ConfigsOptions, env: Environment) -> ExitStatus:
             raise CommandFailed(error.message) from error
         raise
     show(env, report, options.output)
+    if failure is not None:  # the quotas were printed
+        raise failure
     return ExitStatus.SUCCESS
 
 

@@ -31,31 +31,28 @@ _DOUBLE: Final = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+
 EntityName = tuple[str, str | None]
 
 
-def describe(cluster: Cluster, entities: Sequence[EntityName]) -> Report:
-    """Quotas of users, clients, both together, or addresses. For users alone, credentials too.
+def describe(cluster: Cluster, entities: Sequence[EntityName]) -> tuple[Report, ApiError | None]:
+    """Quotas of users, clients, both together, or addresses. For users alone, credentials too, and
+    the error if the broker does not return them.
 
     Raises:
         ApiError: the broker refused, or does not support quotas.
     """
     from kafkapy.admin.quotas import describe_quotas
-    from kafkapy.cli.views.configs import quotas_report
+    from kafkapy.admin.scram import describe_scram
+    from kafkapy.cli.views.configs import quotas_report, scram_error_report, scram_report
 
     report = quotas_report(describe_quotas(cluster, quota_entities(entities)))
     (kind, name), *others = entities
-    if kind == USERS and not others and name != "":
-        scram = _scram(cluster, name)
-        return report._replace(text=[*report.text, *scram.text], data=[*report.data, *scram.data])
-    return report
-
-
-def _scram(cluster: Cluster, user: str | None) -> Report:
-    from kafkapy.admin.scram import describe_scram
-    from kafkapy.cli.views.configs import scram_error_report, scram_report
-
+    if kind != USERS or others or name == "":
+        return report, None
+    failure = None
     try:
-        return scram_report(describe_scram(cluster, None if user is None else [user]))
+        scram = scram_report(describe_scram(cluster, None if name is None else [name]))
     except ApiError as error:
-        return scram_report({}) if user is None else scram_error_report(user, error)
+        failure, scram = error, scram_error_report(name, error)
+    text, data = [*report.text, *scram.text], [*report.data, *scram.data]
+    return report._replace(text=text, data=data), failure
 
 
 def alter(cluster: Cluster, entities: Sequence[EntityName], change: ConfigChange) -> None:

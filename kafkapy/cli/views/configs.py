@@ -73,9 +73,10 @@ def scram_report(found: Mapping[str, Mapping[ScramMechanism, int]]) -> Report:
     return Report("configs", data, text)
 
 
-def scram_error_report(user: str, error: ApiError) -> Report:
-    """The error of the broker when it does not return the credentials of a user."""
-    line = f"Error retrieving SCRAM credential configs for user-principal '{user}': {error}"
+def scram_error_report(user: str | None, error: ApiError) -> Report:
+    """The error of the broker when it does not return the credentials of a user (None: of all)."""
+    scope = "" if user is None else f" for user-principal '{user}'"
+    line = f"Error retrieving SCRAM credential configs{scope}: {error}"
     data = {"entity": {quotas.USER: user}, "configs": {}, **error_json(error)}
     return Report("configs", [data], [line])
 

@@ -12,7 +12,12 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import alter_client_quotas
 from kafkapy.protocol.messages import alter_user_scram_credentials as altered
 from kafkapy.protocol.messages import describe_user_scram_credentials as described
-from kafkapy.protocol.messages.describe_client_quotas import DescribeClientQuotasResponse
+from kafkapy.protocol.messages.describe_client_quotas import (
+    DescribeClientQuotasResponse,
+    EntityData,
+    EntryData,
+    ValueData,
+)
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
@@ -50,19 +55,32 @@ def test_credentials_are_told_not_shown() -> None:
     ]
 
 
-def test_a_broker_that_cannot_tell_is_a_line_for_a_named_user() -> None:
-    refused = described.DescribeUserScramCredentialsResponse(
-        error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+@pytest.mark.parametrize(
+    ("words", "user", "scope"),
+    [(USER, "u", " for user-principal 'u'"), (USER[:2], None, "")],
+)
+def test_users_whose_credentials_were_refused_do_not_look_like_users_without_credentials(
+    words: tuple[str, ...], user: str | None, scope: str
+) -> None:
+    quota = EntryData(
+        entity=[EntityData(entity_type="user", entity_name="u")],
+        values=[ValueData(key="request_percentage", value=3.0)],
     )
-    cluster = user_cluster(DESCRIBE_USER_SCRAM_CREDENTIALS=refused)
-    done = configs("--describe", *USER, cluster=cluster)
+    cluster = user_cluster(
+        DESCRIBE_CLIENT_QUOTAS=DescribeClientQuotasResponse(entries=[quota]),
+        DESCRIBE_USER_SCRAM_CREDENTIALS=described.DescribeUserScramCredentialsResponse(
+            error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        ),
+    )
+    done = configs("--describe", *words, cluster=cluster)
     assert done.stdout == (
-        "Error retrieving SCRAM credential configs for user-principal 'u': Cluster authorization"
-        " failed.\n"
+        "Quota configs for user-principal 'u' are request_percentage=3.0\n"
+        f"Error retrieving SCRAM credential configs{scope}: Cluster authorization failed.\n"
     )
-    assert done.status == 0
-    (row,) = configs("--describe", *USER, "--output", "json", cluster=cluster).data
-    assert (row["entity"], row["error"]) == ({"user": "u"}, "CLUSTER_AUTHORIZATION_FAILED")
+    assert "Cluster authorization failed." in done.stderr
+    assert done.status == 1
+    _, row = configs("--describe", *words, "--output", "json", cluster=cluster).data
+    assert (row["entity"], row["error"]) == ({"user": user}, "CLUSTER_AUTHORIZATION_FAILED")
 
 
 def test_a_credential_is_set_and_deleted() -> None:
