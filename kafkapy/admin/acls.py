@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
@@ -25,6 +25,9 @@ from kafkapy.security.acls import (
 E = TypeVar("E", bound=IntEnum)
 Acls = dict[ResourcePattern, list[AccessControlEntry]]
 
+# The first version of the requests with pattern types (KIP-290). Before, all are literal.
+_PATTERNS_VERSION: Final = 1
+
 
 def describe_acls(
     cluster: Cluster,
@@ -36,7 +39,8 @@ def describe_acls(
     Raises:
         ApiError: SECURITY_DISABLED without an authorizer; other refusals.
     """
-    response = cluster.request(DescribeAclsRequest(**_filter(resource, entry)))
+    request = DescribeAclsRequest(**_filter(resource, entry))
+    response = cluster.request(request, min_version=_min_version(resource.pattern))
     check(response.error_code, response.error_message)
     found: Acls = {}
     for each in response.resources:
@@ -87,7 +91,9 @@ def create_acls(
         )
         for entry in entries
     ]
-    response = cluster.controller_request(CreateAclsRequest(creations=creations))
+    response = cluster.controller_request(
+        CreateAclsRequest(creations=creations), min_version=_min_version(resource.pattern)
+    )
     for result in response.results:
         check(result.error_code, result.error_message)
 
@@ -102,7 +108,9 @@ def delete_acls(
         ApiError: the first refusal; others may be removed.
     """
     filters = [DeleteAclsFilter(**_filter(resource, entry)) for entry in entries or [ANY_ENTRY]]
-    response = cluster.controller_request(DeleteAclsRequest(filters=filters))
+    response = cluster.controller_request(
+        DeleteAclsRequest(filters=filters), min_version=_min_version(resource.pattern)
+    )
     count = 0
     for result in response.filter_results:
         check(result.error_code, result.error_message)
@@ -110,6 +118,11 @@ def delete_acls(
             check(match.error_code, match.error_message)
             count += 1
     return count
+
+
+def _min_version(pattern: PatternType) -> int | None:
+    """The first version that can express a pattern type."""
+    return None if pattern in (PatternType.LITERAL, PatternType.ANY) else _PATTERNS_VERSION
 
 
 def _filter(resource: ResourcePattern, entry: AccessControlEntry) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.admin.acls import create_acls, delete_acls, describe_acls
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
 from kafkapy.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
 from kafkapy.protocol.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -92,3 +92,35 @@ def test_deleting_without_entries_is_deleting_all() -> None:
     assert delete_acls(cluster, TOPIC, []) == 2
     (asked,) = script.requests_of(ApiKey.DELETE_ACLS)[0].filters
     assert (asked.principal_filter, asked.operation) == (ANY_ENTRY.principal, ANY_ENTRY.operation)
+
+
+@pytest.mark.parametrize("pattern", [PatternType.PREFIXED, PatternType.MATCH])
+def test_a_broker_without_pattern_types_changes_no_entry_of_the_literal_resource(
+    pattern: PatternType,
+) -> None:
+    """Version 0 has no field for the type: every resource in it is literal."""
+    topics = TOPIC._replace(pattern=pattern)
+    versions = {key: (each.first, each.last) for key, each in API_VERSIONS.items()}
+    versions |= dict.fromkeys(
+        (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS), (0, 0)
+    )
+    brokers = ScriptedCluster(
+        {
+            ApiKey.METADATA: metadata(),
+            ApiKey.DESCRIBE_ACLS: DescribeAclsResponse(),
+            ApiKey.CREATE_ACLS: CreateAclsResponse(results=[AclCreationResult()]),
+            ApiKey.DELETE_ACLS: DeleteAclsResponse(filter_results=[DeleteAclsFilterResult()]),
+        },
+        versions,
+    )
+    cluster = Cluster("b:1", connector=brokers.connect)
+    with pytest.raises(ApiError, match="does not support CREATE_ACLS with version in range"):
+        create_acls(cluster, topics, [ENTRY])
+    with pytest.raises(ApiError, match="does not support DELETE_ACLS with version in range"):
+        delete_acls(cluster, topics, [ENTRY])
+    with pytest.raises(ApiError, match="does not support DESCRIBE_ACLS with version in range"):
+        describe_acls(cluster, topics)
+    for kind in (PatternType.LITERAL, PatternType.ANY):
+        assert delete_acls(cluster, topics._replace(pattern=kind), [ENTRY]) == 0
+    assert describe_acls(cluster) == {}
+    create_acls(cluster, TOPIC, [ENTRY])
