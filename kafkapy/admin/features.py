@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+# The first version of UpdateFeatures that can validate without a change (KIP-778).
+_VALIDATE_VERSION: Final = 1
 
 
 class UpgradeType(IntEnum):
@@ -60,7 +63,7 @@ def update_features(
     """Set levels; 0 disables a feature. Returns None or the error, by feature.
 
     Raises:
-        ApiError: the controller does not respond.
+        ApiError: the controller does not respond, or is too old to validate only.
     """
     rows = [
         FeatureUpdateKey(
@@ -72,7 +75,9 @@ def update_features(
         for name, level in levels.items()
     ]
     request = UpdateFeaturesRequest(feature_updates=rows, validate_only=validate_only)
-    response = cluster.controller_request(request)
+    response = cluster.controller_request(
+        request, min_version=_VALIDATE_VERSION if validate_only else None
+    )
     error = _error(response.error_code, response.error_message)
     row_errors = {
         row.feature: _error(row.error_code, row.error_message) for row in response.results

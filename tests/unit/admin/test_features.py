@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkapy.admin.features import UpgradeType, update_features
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.errors import ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
 from kafkapy.protocol.messages.update_features import (
     UpdatableFeatureResult,
@@ -34,3 +36,17 @@ def test_each_feature_has_its_own_error_before_version_2() -> None:
         ("a", None),
         ("b", "no"),
     ]
+
+
+def test_a_dry_run_at_a_broker_that_only_has_version_0_changes_no_feature() -> None:
+    """Version 0 has no flag for validation only: the broker would make the change."""
+    versions = {key: (each.first, each.last) for key, each in API_VERSIONS.items()}
+    versions[ApiKey.UPDATE_FEATURES] = (0, 0)
+    script = {ApiKey.METADATA: metadata(), ApiKey.UPDATE_FEATURES: UpdateFeaturesResponse()}
+    brokers = ScriptedCluster(script, versions)
+    with (
+        Cluster("b:1", connector=brokers.connect) as cluster,
+        pytest.raises(ApiError, match="does not support UPDATE_FEATURES with version in range"),
+    ):
+        update_features(cluster, {"a": 0}, UpgradeType.UNSAFE_DOWNGRADE, validate_only=True)
+    assert brokers.requests_of(ApiKey.UPDATE_FEATURES) == []
