@@ -69,8 +69,12 @@ class Cluster:
         """
         properties = properties or {}
         self.client_id = properties.get("client.id", client_id)
-        self.request_timeout_ms = milliseconds(properties, "request.timeout.ms", REQUEST_TIMEOUT_MS)
-        self.api_timeout_ms = milliseconds(properties, "default.api.timeout.ms", API_TIMEOUT_MS)
+        request_timeout_ms = milliseconds(properties, "request.timeout.ms", REQUEST_TIMEOUT_MS)
+        # As in Kafka, the default is not below the request timeout. Kafka's admin client refuses a
+        # lower value; here it bounds each request.
+        default = max(API_TIMEOUT_MS, request_timeout_ms)
+        self.api_timeout_ms = milliseconds(properties, "default.api.timeout.ms", default)
+        self.request_timeout_ms = min(request_timeout_ms, self.api_timeout_ms)
         self._backoff_ms = milliseconds(properties, "retry.backoff.ms", RETRY_BACKOFF_MS)
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._security = security_from(properties)

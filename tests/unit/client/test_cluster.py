@@ -201,6 +201,17 @@ def test_a_bad_timeout_is_named() -> None:
             Cluster("b:1", {name: "-1"})
 
 
+def test_a_frozen_broker_is_reported_within_the_api_timeout() -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: TimeoutError()})
+    with pytest.raises(ApiError, match="b:9092 did not answer METADATA within 1000 ms"):
+        cluster_on(scripted, **{"default.api.timeout.ms": "1000"}).metadata([])
+
+
+def test_a_request_timeout_above_the_default_api_timeout_is_kept() -> None:
+    cluster = Cluster("b:1", {"request.timeout.ms": "120000"})
+    assert (cluster.request_timeout_ms, cluster.api_timeout_ms) == (120_000, 120_000)
+
+
 def test_error_codes_reach_one_level_down() -> None:
     item = CreatableTopicResult(name="t", error_code=7)
     assert error_codes(CreateTopicsResponse(topics=[item])) == [7]
