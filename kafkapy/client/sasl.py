@@ -10,7 +10,7 @@ from typing import Final
 
 from kafkapy.client.channel import Channel
 from kafkapy.client.security import Security
-from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -43,7 +43,7 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
                 f"{channel.peer} does not offer SASL mechanism {mechanism}; it offers: {offered}",
             )
         _exchange_tokens(channel, dialog, timeout_ms)
-    except (ApiError, ConfigError):
+    except BaseException:  # Ctrl-C too: the connection is in the middle of a login
         channel.close()
         raise
 

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.client import sasl
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.oauth_login import TOKENS
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
@@ -156,3 +157,17 @@ def test_wrong_credentials_have_the_brokers_words() -> None:
     with pytest.raises(ApiError, match="Invalid username"):
         cluster.metadata([])
     assert scripted.connections[0].closed
+
+
+def test_ctrl_c_while_a_token_is_fetched_leaves_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(properties: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TOKENS, "get", interrupt)
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
+    cluster = Cluster("b:1", unsecured_client("bob"), connector=scripted.connect)
+    with pytest.raises(KeyboardInterrupt):
+        cluster.metadata([])
+    assert [connection.closed for connection in scripted.connections] == [True]
