@@ -57,28 +57,30 @@ def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
         consumer.assign(
             [confluent_kafka.TopicPartition(topic, index, first) for index in found.partitions]
         )
-        _read_to_the_ends(consumer, len(found.partitions), records)
+        _read_to_the_ends(consumer, topic, set(found.partitions), records)
     finally:
         consumer.close()
     return sorted(records, key=lambda record: (record.partition, record.offset))
 
 
-def _read_to_the_ends(consumer: Any, partitions: int, records: list[Record]) -> None:
+def _read_to_the_ends(consumer: Any, topic: str, unread: set[int], records: list[Record]) -> None:
     from confluent_kafka import KafkaError
 
-    ended: set[int] = set()
     deadline = time.monotonic() + READ_LIMIT_S
-    while len(ended) < partitions:
+    while unread:
         for message in consumer.consume(_AT_A_TIME, _POLL_S):
             error = message.error()
             if error is None:
                 records.append(_record(message))
             elif error.code() == KafkaError._PARTITION_EOF:
-                ended.add(message.partition())
+                unread.discard(message.partition())
             else:
                 raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
-        if time.monotonic() > deadline:
-            raise ApiError(ErrorCode.REQUEST_TIMED_OUT, f"not read within {READ_LIMIT_S:.0f} s")
+        if unread and time.monotonic() > deadline:
+            names = ", ".join(f"{topic}-{index}" for index in sorted(unread))
+            raise ApiError(
+                ErrorCode.REQUEST_TIMED_OUT, f"Not read within {READ_LIMIT_S:.0f} s: {names}"
+            )
 
 
 def _record(message: Any) -> Record:

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.testing import KafkaBroker, Record
+from kafkapy.testing import KafkaBroker, Record, topic_records
 from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.broker_processes import is_broker
@@ -94,6 +95,22 @@ def test_what_a_client_writes_is_read() -> None:
         assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         with pytest.raises(ApiError, match="already exists"):
             broker.create_topic("orders")
+
+
+def test_records_that_cannot_be_read_are_named_by_topic_and_partitions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class StuckConsumer(Consumer):
+        def consume(self, *limits: Any) -> list[Any]:
+            return []
+
+    monkeypatch.setattr(topic_records, "READ_LIMIT_S", 0.0)
+    with KafkaBroker() as broker:
+        broker.create_topic("orders", 2)
+        monkeypatch.setattr("confluent_kafka.Consumer", StuckConsumer)
+        with pytest.raises(ApiError, match=r"Not read within 0 s: orders-0, orders-1") as late:
+            broker.records("orders")
+        assert late.value.code is ErrorCode.REQUEST_TIMED_OUT
 
 
 def test_only_what_was_committed_unless_all_is_wanted() -> None:
