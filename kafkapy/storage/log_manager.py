@@ -138,6 +138,8 @@ class LogManager:
                     logger.info("Loaded %d logs in %s", len(found), path)
         # After this, recovery can distinguish a log without an entry from a lost checkpoint.
         self.checkpoint_recovery_points()
+        # Recovery may have cut logs below their high watermarks: see `register_log`.
+        self.checkpoint_high_watermarks()
         for path, log_dir in list(self._dirs.items()):
             with self._handle_failures(path):
                 for log in unneeded:
@@ -247,6 +249,9 @@ class LogManager:
         log.local.on_recovery_point_lowered = partial(
             self._on_recovery_point_lowered, log.topic_partition, log.log_dir
         )
+        # Otherwise a crash would restore offsets that the log reaches again with other records: a
+        # high watermark above what is replicated, or a log start offset above new records.
+        log.on_high_watermark_lowered = partial(self._checkpoint_all_of, log.log_dir)
 
     def _register_loaded(self, log: UnifiedLog) -> UnifiedLog | None:
         """Put a loaded log into service. If two directories have it, return the unneeded one."""

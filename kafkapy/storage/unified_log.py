@@ -9,7 +9,7 @@ Invariant: `log_start_offset <= high_watermark <= log_end_offset >= recovery_poi
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
@@ -58,6 +58,7 @@ class UnifiedLog:
 
     `log_start_offset` is the first offset that can be read. Everything below `high_watermark` is
     replicated. `first_unstable_offset` is the start of the oldest undecided transaction, if any.
+    `on_high_watermark_lowered` is called when a truncation has lowered the high watermark.
     """
 
     __slots__ = (
@@ -72,6 +73,7 @@ class UnifiedLog:
         "local",
         "log_dir",
         "log_start_offset",
+        "on_high_watermark_lowered",
         "producers",
         "topic_id",
         "topic_partition",
@@ -99,6 +101,7 @@ class UnifiedLog:
         self.first_unstable_offset = producers.state.first_unstable_offset
         self.last_flush_ms = now_ms
         self.cleaning = CleaningState()
+        self.on_high_watermark_lowered: Callable[[], None] = lambda: None
         self._high_watermark_metadata: LogOffsetMetadata | None = None
         self.update_config(local.config)
 
@@ -255,7 +258,10 @@ class UnifiedLog:
     def _after_truncation(self) -> None:
         self._high_watermark_metadata = None
         self.first_unstable_offset = self.producers.state.first_unstable_offset
-        self.update_high_watermark(self.high_watermark)
+        before = self.high_watermark
+        if self.update_high_watermark(before) < before:
+            with self._convert_disk_errors(changed=True):
+                self.on_high_watermark_lowered()
 
     def roll(self, now_ms: int) -> LogSegment:
         """Begin a new segment where the data ends."""
@@ -277,13 +283,9 @@ class UnifiedLog:
             return 0
         with self._convert_disk_errors():
             segments, reason = deletable_segments(
-                self.local.segments,
-                self.config,
-                self.log_start_offset,
-                self.high_watermark,
-                self.local.log_end_offset,
-                now_ms,
-            )
+                self.local.segments, self.config, self.log_start_offset, self.high_watermark,
+                self.local.log_end_offset, now_ms,
+            )  # fmt: skip
             if not segments:
                 return 0
             if segments[-1] is self.local.segments.active:
@@ -452,8 +454,7 @@ class UnifiedLog:
             )
         first, last = batches[0][1], batches[-1][1]
         size = batches[-1][0] + last.size
-        newest, record_count = first, 0
-        last_offset = last.last_offset
+        newest, record_count, last_offset = first, 0, last.last_offset
         try:
             for _, header in batches:
                 if header.magic < MAGIC:
@@ -467,11 +468,10 @@ class UnifiedLog:
                     local.check_descriptors()
                 if header.record_count > 0:
                     record_count += header.record_count
-            segment = self._segment_for(
-                size, newest.max_timestamp, first.base_offset, last_offset, now_ms
-            )
+            max_timestamp = newest.max_timestamp
+            segment = self._segment_for(size, max_timestamp, first.base_offset, last_offset, now_ms)
             segment.append(
-                [memoryview(records)[:size]], size, -1, last_offset, newest.max_timestamp,
+                [memoryview(records)[:size]], size, -1, last_offset, max_timestamp,
                 newest.last_offset, self.config.index_interval_bytes,
             )  # fmt: skip
             local.log_end_offset = last_offset + 1

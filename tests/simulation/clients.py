@@ -15,7 +15,7 @@ import orjson
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
-from kafkapy.protocol.messages import fetch, find_coordinator, metadata
+from kafkapy.protocol.messages import fetch, find_coordinator, list_offsets, metadata
 from kafkapy.protocol.messages import produce as produce_messages
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkapy.record.batch_crc import validate_crc
@@ -45,6 +45,7 @@ _VERSIONS_WITHOUT_EPOCH: Final = (3, 4, 5, 7, 8, 10)
 _SEEK_PROBABILITY: Final = 0.3
 _VERSIONS_WITH_EPOCH: Final = (9, 10, 11, 12)
 _FETCH_FROM_FOLLOWERS: Final = 11
+_LIST_OFFSETS_VERSION: Final = 5
 
 _NONE: Final = int(ErrorCode.NONE)
 
@@ -424,8 +425,10 @@ class Reader(Client):
             requested_us = self.world.events.now_us
             answer = await self.fetched_row(source_id, request, self._version)
             if answer.error_code == ErrorCode.OFFSET_OUT_OF_RANGE and source_id == leader:
-                self._history.out_of_range(*at, self.position, self._known)
-                self.position = 0
+                start = await self._log_start(leader)
+                if start <= self.position:  # it was not deleted
+                    self._history.out_of_range(*at, self.position, self._known)
+                self.position = start
             if answer.error_code != _NONE:
                 raise Refused(ErrorCode(answer.error_code).name)
             if epoch >= 0 and source_id == leader:
@@ -438,6 +441,16 @@ class Reader(Client):
             self._take(self.validated(bytes(answer.records or b"")))
             if self.end is not None and self.position >= self.end:
                 return
+
+    async def _log_start(self, leader: int) -> int:
+        row = list_offsets.ListOffsetsPartition(partition_index=self._partition, timestamp=-2)
+        topic = list_offsets.ListOffsetsTopic(name=self._topic, partitions=[row])
+        request = list_offsets.ListOffsetsRequest(replica_id=-1, topics=[topic])
+        response = await self.node(leader).request(request, _LIST_OFFSETS_VERSION)
+        [answer] = response.topics[0].partitions
+        if answer.error_code != _NONE:
+            raise Refused(ErrorCode(answer.error_code).name)
+        return int(answer.offset)
 
     def _take(self, records: bytes) -> None:
         found = [

@@ -216,6 +216,40 @@ def test_a_truncation_below_the_recovery_point_is_checkpointed(tmp_path: Path) -
     assert (builder.log.log_end_offset, builder.bases()) == (3, [0])
 
 
+def test_a_crash_after_a_truncation_does_not_commit_what_is_not_replicated(tmp_path: Path) -> None:
+    """A leader would show consumers a record that it may lose."""
+    builder = LogBuilder(tmp_path).append(count=6)
+    builder.manager.checkpoint_high_watermarks()
+    builder.log.truncate_to(0)
+    builder.append(count=2).append(count=4, committed=False)
+    builder.kill().open()
+    assert (builder.log.high_watermark, builder.log.log_end_offset) == (0, 6)
+
+
+def test_a_crash_after_a_torn_log_does_not_commit_what_is_not_replicated(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append().append()
+    builder.manager.checkpoint_high_watermarks()
+    builder.kill()
+    path = builder.path("00000000000000000000.log")
+    path.write_bytes(path.read_bytes()[:-1])
+    builder.open()
+    assert builder.log.log_end_offset == 1
+    builder.append(committed=False)
+    builder.kill().open()
+    assert (builder.log.high_watermark, builder.log.log_end_offset) == (1, 2)
+
+
+def test_a_crash_after_a_truncation_does_not_hide_new_records(tmp_path: Path) -> None:
+    """DeleteRecords, then an unclean leader: the log starts lower, and its new records stay."""
+    builder = LogBuilder(tmp_path).append().append().append()
+    builder.log.maybe_increment_log_start_offset(3, "test")
+    builder.manager.checkpoint_log_start_offsets()
+    builder.log.truncate_to(1)
+    builder.append()
+    builder.kill().open()
+    assert (builder.log.log_start_offset, builder.log.log_end_offset) == (1, 2)
+
+
 def test_only_due_flushes_are_handed_out(tmp_path: Path) -> None:
     builder = LogBuilder(tmp_path, flush_ms="1000").append()
     manager = builder.manager
