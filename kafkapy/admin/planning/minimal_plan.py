@@ -1,8 +1,8 @@
 """Plans with as few moves as possible: `minimal_plan`.
 
-A replica moves only if its broker is not one of the given ones, if its partition has two replicas
-in one rack and none in another, or if its broker has more than its share. Then leaders are balanced
-among the replicas, which copies nothing.
+A replica moves if its broker is not one of the given ones. If the plan balances, it also moves if
+its partition has two replicas in one rack and none in another, or if its broker has more than its
+share. Then leaders are balanced among the replicas, which copies nothing.
 
 The same input always gives the same plan, and the plan for a planned cluster changes nothing.
 """
@@ -33,8 +33,9 @@ def minimal_plan(
     """Place the partitions of `current` on `brokers` with as few moves as possible.
 
     With `balance`, the replica and leader counts of brokers differ by at most one, as far as racks
-    allow. Without it, only replicas that must leave their broker or are missing are placed, on the
-    brokers with fewest. `replication_factor` replaces that of every partition.
+    allow. Without it, only replicas that must leave their broker or are missing are placed, in the
+    racks with fewest replicas of their partition, on the brokers with fewest. `replication_factor`
+    replaces that of every partition.
 
     Raises:
         ApiError: INVALID_REPLICATION_FACTOR; or only some of the brokers have a rack.
@@ -44,6 +45,9 @@ def minimal_plan(
     table = ReplicaTable(spread)
     for tp in sorted(current):
         table.add(tp, current[tp], replication_factor or len(current[tp]))
+    table.shrink()
+    if balance:
+        table.leave_racks()
     table.fill()
     if balance:
         table.balance()

@@ -14,7 +14,8 @@ from kafkapy.common.topic_partition import TopicPartition
 class ReplicaTable:
     """Replicas of partitions, by index. `loads` has the number of replicas by broker.
 
-    Call `add` for every partition, then `fill`, then optionally `balance`.
+    Call `add` for every partition, then `shrink`, optionally `leave_racks`, `fill`, and optionally
+    `balance`.
     """
 
     def __init__(self, spread: RackSpread) -> None:
@@ -35,13 +36,20 @@ class ReplicaTable:
         self._replicas.append(remaining)
         self._factors.append(replication_factor)
 
-    def fill(self) -> None:
-        """Drop surplus replicas and those in the wrong rack, and place missing ones."""
+    def shrink(self) -> None:
+        """Drop the replicas above the replication factor."""
         for replicas, factor in zip(self._replicas, self._factors, strict=True):
             for _ in range(len(replicas) - factor):
                 self._drop(replicas, self._most_dispensable(replicas))
+
+    def leave_racks(self) -> None:
+        """Drop the replicas that are in the wrong rack."""
+        for replicas, factor in zip(self._replicas, self._factors, strict=True):
             for broker_id in self._spread.surplus(replicas, factor):
                 self._drop(replicas, broker_id)
+
+    def fill(self) -> None:
+        """Place the missing replicas."""
         self._retained = [set(replicas) for replicas in self._replicas]
         heaps = {
             rack: [(self.loads[b], b) for b in members]

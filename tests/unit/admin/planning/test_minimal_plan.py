@@ -66,6 +66,16 @@ def test_racks_are_honoured_even_by_what_could_stay() -> None:
     assert all({"a", "b"} == {known[b - 1].rack for b in replicas} for replicas in plan.values())
 
 
+@pytest.mark.parametrize("factor", [None, 2])
+def test_a_decommission_does_not_copy_what_racks_that_were_set_later_put_together(
+    factor: int | None,
+) -> None:
+    known = [BrokerPlace(1, "a"), BrokerPlace(2, "a"), BrokerPlace(3, "b")]
+    current = assignment((1, 2), (2, 1), (4, 1), (2, 4))
+    plan = minimal_plan(current, known, replication_factor=factor, balance=False)
+    assert plan == assignment((1, 2), (2, 1), (1, 3), (2, 3))
+
+
 @pytest.mark.parametrize(
     ("ids", "racks", "factor", "said"),
     [
@@ -154,7 +164,6 @@ def test_unless_levelled_only_what_must_moves(
     cluster: tuple[dict[TopicPartition, tuple[int, ...]], list[BrokerPlace]],
 ) -> None:
     current, known = cluster
-    known = brokers(*(broker.broker_id for broker in known))
     ids = {broker.broker_id for broker in known}
     for tp, replicas in minimal_plan(current, known, balance=False).items():
         assert set(current[tp]) & ids <= set(replicas)

@@ -12,6 +12,7 @@ def table(rows: dict[str, list[int]], *ids: int, factor: int | None = None) -> R
     made = ReplicaTable(RackSpread(brokers(*ids)))
     for name, replicas in rows.items():
         made.add(TopicPartition(name[0], int(name[1])), replicas, factor or len(replicas))
+    made.shrink()
     return made
 
 
