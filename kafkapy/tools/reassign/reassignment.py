@@ -37,6 +37,13 @@ from kafkapy.tools.reassign.states import (
 
 RETRY_S: Final = 0.1
 
+# The errors of a broker that is down, or does not respond.
+_UNREACHABLE: Final = (
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.BROKER_NOT_AVAILABLE,
+)
+
 ALREADY_RUNNING: Final = (
     "Cannot execute because there is an existing partition assignment.  Use --additional to"
     " override this and create a new partition assignment in addition to the existing one. The"
@@ -191,16 +198,22 @@ def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
 
 def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDirMove]:
     """The directories of replicas, sorted by broker, topic and partition. They are unknown for a
-    broker that is down.
+    broker that is down or does not respond.
+
+    Raises:
+        ApiError: a broker refused.
     """
     live = cluster.metadata([], refresh=True).brokers if wanted else {}
     moves = []
     for broker_id, group in sorted(_by_broker(wanted).items()):
         found: Mapping[TopicPartition, ReplicaPlace] | None = None
         if broker_id in live:
-            found = places(
-                describe_log_dirs(cluster, broker_id, [r.topic_partition for r in group])
-            )
+            try:
+                partitions = [replica.topic_partition for replica in group]
+                found = places(describe_log_dirs(cluster, broker_id, partitions))
+            except ApiError as error:
+                if error.code not in _UNREACHABLE:
+                    raise
         for replica in sorted(group):
             place = None
             if found is not None:
@@ -226,16 +239,19 @@ def cancel_moves(cluster: Cluster, partitions: Iterable[TopicPartition]) -> list
     return active
 
 
-def cancel_log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> dict[Replica, str]:
+def cancel_log_dir_moves(
+    cluster: Cluster, wanted: Mapping[Replica, str]
+) -> tuple[dict[Replica, str], list[Replica]]:
     """Stop the moves of replicas between directories. Returns the current directories of the
-    replicas that were moving.
+    replicas that were moving, and the replicas whose broker is down or does not respond.
 
     Raises:
         ReassignmentFailed: some could not be cancelled.
     """
+    moves = log_dir_moves(cluster, wanted)
     current_dirs = {
         move.replica: move.place.current
-        for move in log_dir_moves(cluster, wanted)
+        for move in moves
         if move.place is not None and move.place.future is not None and move.place.current
     }
     stuck = begin_log_dir_moves(cluster, current_dirs, 0)
@@ -243,7 +259,8 @@ def cancel_log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> dic
         raise ReassignmentFailed(
             "Error cancelling log directory moves for: " + ",".join(map(str, stuck))
         )
-    return dict(sorted(current_dirs.items()))
+    unknown = [move.replica for move in moves if move.place is None]
+    return dict(sorted(current_dirs.items())), unknown
 
 
 def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:

@@ -54,14 +54,20 @@ def verify(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
 
 
 def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
-    """Stop the moves of a file."""
+    """Stop the moves of a file. Fails if a broker does not respond: its moves may continue."""
     file = read_file(options)
     partitions = reassignment.cancel_moves(cluster, file.targets)
     text, replicas = cancelled_lines(partitions), list[Replica]()
     try:
-        current_dirs = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
-        text += cancelled_log_dir_lines(current_dirs)
+        current_dirs, unknown = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
+        if current_dirs or not unknown:
+            text += cancelled_log_dir_lines(current_dirs)
         replicas += current_dirs
+        if unknown:
+            env.warn(
+                "Error cancelling log directory moves, because the broker does not respond: "
+                + ",".join(map(str, unknown))
+            )
         if not options.preserve_throttles:
             text += _clear(cluster, options, file, env)
     finally:  # print the cancelled moves even if a later step failed
@@ -70,7 +76,7 @@ def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
             "log_dir_moves_cancelled": [str(replica) for replica in replicas],
         }
         _show(env, Report("reassign", [data], text), options)
-    return ExitStatus.SUCCESS
+    return ExitStatus.FAILURE if unknown else ExitStatus.SUCCESS
 
 
 def _clear(

@@ -143,11 +143,11 @@ def test_cancel_stops_what_moves_and_brings_directories_back() -> None:
     moving.places[T0, 1] = ("/d", "/e")
     cluster = connected(moving)
     assert cancel_moves(cluster, [T0, T1]) == [T0]
-    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == {R01: "/d"}
+    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == ({R01: "/d"}, [])
     assert moving.running == {}
     assert moving.places[T0, 1] == ("/d", None)
     assert cancel_moves(cluster, [T0]) == []
-    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == {}
+    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == ({}, [])
 
 
 def test_cancel_tells_what_it_could_not_stop() -> None:

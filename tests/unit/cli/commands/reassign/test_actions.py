@@ -364,6 +364,59 @@ def test_cancelled_moves_are_named_although_a_directory_stays(tool: Tool) -> Non
     assert outcome.status == 1
 
 
+@pytest.fixture(params=["dead", "silent"])
+def directory_mover(tool: Tool, request: pytest.FixtureRequest) -> Tool:
+    """Both replicas of t-0 move to /e. Broker 2 is dead, or registered but not reachable."""
+    tool.write({"replicas": [1, 2], "log_dirs": ["/e", "/e"]})
+    tool("--execute", "--throttle", "500")
+    tool.moving.running.clear()
+    tool.moving.scripted.refuse = {9002}
+    if request.param == "dead":
+        tool.moving.brokers.remove(2)
+    return tool
+
+
+def test_a_cancel_fails_if_the_directory_move_of_a_lost_broker_goes_on(
+    directory_mover: Tool,
+) -> None:
+    outcome = directory_mover("--cancel", "--preserve-throttles", server=1)
+    assert outcome.stdout == (
+        "None of the specified partition reassignments are active.\n"
+        "Successfully started moving log directory to /d for replica t-0 with broker 1 \n"
+    )
+    assert outcome.stderr == (
+        "Error cancelling log directory moves, because the broker does not respond: t-0-2\n"
+    )
+    assert outcome.status == 1
+    only_lost = {"replicas": [1, 2], "log_dirs": ["any", "/e"]}
+    directory_mover.write(only_lost)
+    again = directory_mover("--cancel", "--preserve-throttles", server=1)
+    assert "None of the specified partition moves are active." not in again.stdout
+    assert again.status == 1
+
+
+def test_a_cancel_removes_throttles_although_the_directory_of_a_dead_broker_moves(
+    tool: Tool,
+) -> None:
+    tool.write({"replicas": [1, 2], "log_dirs": ["any", "/e"]})
+    tool("--execute", "--throttle", "500")
+    tool.moving.brokers.remove(2)
+    tool.moving.configs.pop((4, "2"))
+    assert tool("--cancel", server=1).status == 1
+    assert tool.moving.configs == {}
+
+
+def test_verify_shows_the_partitions_although_a_broker_is_lost(directory_mover: Tool) -> None:
+    outcome = directory_mover("--verify", server=1)
+    assert outcome.stdout == (
+        "Status of partition reassignment:\n"
+        "Reassignment of partition t-0 is completed.\n"
+        "Reassignment of replica t-0-1 is still in progress.\n"
+        "Partition t-0 cannot be found in any live log directory on broker 2.\n"
+    )
+    assert (outcome.stderr, outcome.status) == ("", 0)
+
+
 def test_list(tool: Tool) -> None:
     tool.moving.polls_left = 0
     assert tool("--list").stdout == "No partition reassignments found.\n"
