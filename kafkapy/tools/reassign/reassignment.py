@@ -156,32 +156,42 @@ def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> 
 
 def begin_log_dir_moves(
     cluster: Cluster, moves: Mapping[Replica, str], timeout_ms: int
-) -> list[Replica]:
+) -> dict[Replica, ApiError]:
     """Start moves between directories. Repeats requests until the brokers have the replicas.
 
-    Returns the replicas that still did not exist after `timeout_ms`.
-
-    Raises:
-        ReassignmentFailed: a broker refuses for another reason.
+    Returns the replicas whose move did not start, with their errors: REPLICA_NOT_AVAILABLE for
+    those that still did not exist after `timeout_ms`.
     """
     pending = dict(sorted(moves.items()))
+    failed: dict[Replica, ApiError] = {}
     deadline = time.monotonic() + timeout_ms / 1000
     pause = threading.Event()
     while True:
         for broker_id, group in _by_broker(pending).items():
             wanted = {replica.topic_partition: pending[replica] for replica in group}
-            refused = alter_replica_log_dirs(cluster, broker_id, wanted)
+            try:
+                refused = alter_replica_log_dirs(cluster, broker_id, wanted)
+            except ApiError as broker_error:
+                refused = dict.fromkeys(wanted, broker_error)
             for replica in group:
                 error = refused.get(replica.topic_partition)
                 if error is None:
+                    failed.pop(replica, None)
+                else:
+                    failed[replica] = error
+                if error is None or error.code is not ErrorCode.REPLICA_NOT_AVAILABLE:
                     del pending[replica]
-                elif error.code is not ErrorCode.REPLICA_NOT_AVAILABLE:
-                    raise ReassignmentFailed(
-                        f"Error: Failed to alter dir for {replica}: {java_text(error)}"
-                    )
         if not pending or time.monotonic() >= deadline:
-            return list(pending)
+            return failed
         pause.wait(RETRY_S)
+
+
+def log_dir_errors(failed: Mapping[Replica, ApiError]) -> str:
+    """A line for each replica whose move between directories did not start."""
+    return "\n".join(
+        f"Error: Failed to alter dir for {replica}: {java_text(error)}"
+        for replica, error in sorted(failed.items())
+    )
 
 
 def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
@@ -239,14 +249,20 @@ def cancel_moves(cluster: Cluster, partitions: Iterable[TopicPartition]) -> list
     return active
 
 
-def cancel_log_dir_moves(
-    cluster: Cluster, wanted: Mapping[Replica, str]
-) -> tuple[dict[Replica, str], list[Replica]]:
-    """Stop the moves of replicas between directories. Returns the current directories of the
-    replicas that were moving, and the replicas whose broker is down or does not respond.
+class CancelledLogDirMoves(NamedTuple):
+    """The replicas that were moving between directories, with their current directories, and those
+    whose move was not cancelled: the broker refused, or is down or does not respond."""
+
+    cancelled: dict[Replica, str]
+    refused: dict[Replica, ApiError]
+    unknown: list[Replica]
+
+
+def cancel_log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> CancelledLogDirMoves:
+    """Stop the moves of replicas between directories.
 
     Raises:
-        ReassignmentFailed: some could not be cancelled.
+        ApiError: a broker did not return the directories of its replicas.
     """
     moves = log_dir_moves(cluster, wanted)
     current_dirs = {
@@ -254,13 +270,10 @@ def cancel_log_dir_moves(
         for move in moves
         if move.place is not None and move.place.future is not None and move.place.current
     }
-    stuck = begin_log_dir_moves(cluster, current_dirs, 0)
-    if stuck:
-        raise ReassignmentFailed(
-            "Error cancelling log directory moves for: " + ",".join(map(str, stuck))
-        )
+    refused = begin_log_dir_moves(cluster, current_dirs, 0)
+    cancelled = {r: path for r, path in sorted(current_dirs.items()) if r not in refused}
     unknown = [move.replica for move in moves if move.place is None]
-    return dict(sorted(current_dirs.items())), unknown
+    return CancelledLogDirMoves(cancelled, refused, unknown)
 
 
 def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:

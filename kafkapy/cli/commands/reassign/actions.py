@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.admin.log_dirs import Replica
+from kafkapy.admin.reassignments import ReassignmentFailed
 from kafkapy.cli.commands.reassign.options import ReassignOptions
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus
@@ -59,15 +60,17 @@ def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
     partitions = reassignment.cancel_moves(cluster, file.targets)
     text, replicas = cancelled_lines(partitions), list[Replica]()
     try:
-        current_dirs, unknown = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
-        if current_dirs or not unknown:
-            text += cancelled_log_dir_lines(current_dirs)
-        replicas += current_dirs
+        cancelled, refused, unknown = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
+        if cancelled or not (refused or unknown):
+            text += cancelled_log_dir_lines(cancelled)
+        replicas += cancelled
         if unknown:
             env.warn(
                 "Error cancelling log directory moves, because the broker does not respond: "
                 + ",".join(map(str, unknown))
             )
+        if refused:
+            raise ReassignmentFailed(reassignment.log_dir_errors(refused))
         if not options.preserve_throttles:
             text += _clear(cluster, options, file, env)
     finally:  # print the cancelled moves even if a later step failed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkapy.admin.configs import Resource
@@ -26,7 +26,7 @@ from kafkapy.cli.views.reassign import (
     rollback_lines,
     started_line,
 )
-from kafkapy.common.errors import KafkapyError
+from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.tools.reassign import reassignment
 from kafkapy.tools.reassign.batches import BatchProgress, BatchRun
 from kafkapy.tools.reassign.states import PartitionState, partition_states
@@ -54,7 +54,7 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
         print_line(line)
     env.stdout.flush()  # so that users have the rollback if this process is killed
     as_json = options.output is OutputFormat.json and not options.dry_run
-    stuck: list[Replica] = []
+    failed: dict[Replica, ApiError] = {}
     status = ExitStatus.SUCCESS
     try:
         throttles = _Throttling(cluster, options, plan, env)
@@ -65,7 +65,7 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
             reassignment.begin(cluster, plan.targets)
             print_line(started_line(plan.targets))
         if status is ExitStatus.SUCCESS:
-            stuck = _move_log_dirs(cluster, plan, options, print_line)
+            failed = _move_log_dirs(cluster, plan, options, print_line)
             if batches and not plan.log_dirs:
                 throttles.end(print_line)
         states = _states(cluster, plan) if as_json else []
@@ -75,12 +75,8 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
         raise
     if as_json:
         show(env, execute_report(plan.current, states), options.output)
-    if stuck:
-        plural = "" if len(stuck) == 1 else "s"
-        names = ",".join(map(str, stuck))
-        raise CommandFailed(
-            f"Timed out before log directory move{plural} could be started for: {names}"
-        )
+    if failed:
+        raise CommandFailed(_log_dir_failure(failed))
     return status
 
 
@@ -240,15 +236,26 @@ def _move_log_dirs(
     plan: reassignment.Execution,
     options: ReassignOptions,
     print_line: Callable[[str], None],
-) -> list[Replica]:
-    """Begin the moves between log directories. Returns the replicas that did not begin in time."""
+) -> dict[Replica, ApiError]:
+    """Begin the moves between log directories. Returns those that did not begin, as errors."""
     if not plan.log_dirs:
-        return []
-    stuck = reassignment.begin_log_dir_moves(cluster, plan.log_dirs, options.timeout)
+        return {}
+    failed = reassignment.begin_log_dir_moves(cluster, plan.log_dirs, options.timeout)
     for replica, path in sorted(plan.log_dirs.items()):
-        if replica not in stuck:
+        if replica not in failed:
             print_line(log_dir_line(replica, path))
-    return stuck
+    return failed
+
+
+def _log_dir_failure(failed: Mapping[Replica, ApiError]) -> str:
+    """The error of Kafka's tool for moves between log directories that did not begin."""
+    stuck = [r for r, e in sorted(failed.items()) if e.code is ErrorCode.REPLICA_NOT_AVAILABLE]
+    lines = [reassignment.log_dir_errors({r: e for r, e in failed.items() if r not in stuck})]
+    if stuck:
+        plural = "" if len(stuck) == 1 else "s"
+        names = ",".join(map(str, stuck))
+        lines.append(f"Timed out before log directory move{plural} could be started for: {names}")
+    return "\n".join(filter(None, lines))
 
 
 def _print_nothing(line: str) -> None:

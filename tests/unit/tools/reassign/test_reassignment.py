@@ -16,6 +16,7 @@ from kafkapy.tools.reassign.reassignment import (
     cancel_log_dir_moves,
     cancel_moves,
     current_replicas,
+    log_dir_errors,
     log_dir_moves,
     prepare,
     verify,
@@ -93,23 +94,35 @@ def test_refusals_are_told_partition_by_partition() -> None:
 def test_a_directory_move_is_asked_for_until_the_replica_is_there() -> None:
     moving = MovingCluster({"t": [[1, 2]]})
     moving.log_dir_errors[T0, 1] = [ErrorCode.REPLICA_NOT_AVAILABLE] * 2
-    assert begin_log_dir_moves(connected(moving), {R01: "/e"}, 60_000) == []
+    assert begin_log_dir_moves(connected(moving), {R01: "/e"}, 60_000) == {}
     assert moving.places[T0, 1] == ("/d", "/e")
 
 
 def test_a_replica_that_never_comes_is_named_after_the_timeout() -> None:
     moving = MovingCluster({"t": [[1, 2]]})
     moving.log_dir_errors[T0, 1] = [ErrorCode.REPLICA_NOT_AVAILABLE] * 1000
-    assert begin_log_dir_moves(connected(moving), {R01: "/e"}, 150) == [R01]
+    failed = begin_log_dir_moves(connected(moving), {R01: "/e"}, 150)
+    assert {r: e.code for r, e in failed.items()} == {R01: ErrorCode.REPLICA_NOT_AVAILABLE}
 
 
 def test_a_directory_that_is_not_there_is_an_error_at_once() -> None:
     moving = MovingCluster({"t": [[1, 2]]})
     moving.log_dir_errors[T0, 1] = [ErrorCode.LOG_DIR_NOT_FOUND]
-    with pytest.raises(
-        ReassignmentFailed, match=r"Error: Failed to alter dir for t-0-1: .*LogDirNotFound"
-    ):
-        begin_log_dir_moves(connected(moving), {R01: "/e"}, 60_000)
+    failed = begin_log_dir_moves(connected(moving), {R01: "/e"}, 60_000)
+    assert log_dir_errors(failed) == (
+        "Error: Failed to alter dir for t-0-1: org.apache.kafka.common.errors."
+        "LogDirNotFoundException: The user-specified log directory is not found in the broker"
+        " config."
+    )
+
+
+def test_a_broker_that_does_not_answer_is_named_and_the_others_begin() -> None:
+    moving = MovingCluster({"t": [[2, 1]]})
+    moving.scripted.refuse = {9002}
+    r02 = Replica("t", 0, 2)
+    failed = begin_log_dir_moves(connected(moving), {r02: "/e", R01: "/e"}, 0)
+    assert {r: e.code for r, e in failed.items()} == {r02: ErrorCode.NETWORK_EXCEPTION}
+    assert moving.places == {(T0, 1): ("/d", "/e")}
 
 
 def test_verify_tells_what_moves_and_whether_all_is_over() -> None:
@@ -143,11 +156,11 @@ def test_cancel_stops_what_moves_and_brings_directories_back() -> None:
     moving.places[T0, 1] = ("/d", "/e")
     cluster = connected(moving)
     assert cancel_moves(cluster, [T0, T1]) == [T0]
-    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == ({R01: "/d"}, [])
+    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == ({R01: "/d"}, {}, [])
     assert moving.running == {}
     assert moving.places[T0, 1] == ("/d", None)
     assert cancel_moves(cluster, [T0]) == []
-    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == ({}, [])
+    assert cancel_log_dir_moves(cluster, {R01: "/e"}) == ({}, {}, [])
 
 
 def test_cancel_tells_what_it_could_not_stop() -> None:

@@ -304,6 +304,37 @@ def test_directories(tool: Tool) -> None:
     assert tool.moving.configs == {}
 
 
+def test_a_broker_without_the_directory_does_not_keep_those_of_the_others_from_moving(
+    tool: Tool,
+) -> None:
+    """A typing error for one of several brokers: the moves of the rest begin, and are printed."""
+    tool.write({"replicas": [2, 1], "log_dirs": ["/nope", "/e"]})
+    tool.moving.log_dir_errors[T0, 2] = [ErrorCode.LOG_DIR_NOT_FOUND]
+    outcome = tool("--execute", "--timeout", "0")
+    assert outcome.stdout.endswith(
+        "Successfully started moving log directory to /e for replica t-0 with broker 1 \n"
+    )
+    assert tool.moving.places == {(T0, 1): ("/d", "/e")}
+    assert outcome.stderr == (
+        "Error: Failed to alter dir for t-0-2: org.apache.kafka.common.errors."
+        "LogDirNotFoundException: The user-specified log directory is not found in the broker"
+        " config.\n"
+    )
+    assert outcome.status == 1
+
+
+def test_a_cancel_brings_back_the_directories_that_it_can(tool: Tool) -> None:
+    tool.write({"replicas": [1, 2], "log_dirs": ["/e", "/e"]})
+    tool("--execute")
+    tool.moving.log_dir_errors[T0, 1] = [ErrorCode.KAFKA_STORAGE_ERROR]
+    outcome = tool("--cancel")
+    assert outcome.stdout.endswith(
+        "Successfully started moving log directory to /d for replica t-0 with broker 2 \n"
+    )
+    assert outcome.stderr.startswith("Error: Failed to alter dir for t-0-1: ")
+    assert outcome.status == 1
+
+
 def test_a_directory_move_that_cannot_begin_in_time(tool: Tool) -> None:
     tool.write({"replicas": [1, 2], "log_dirs": ["/e", "any"]})
     tool.moving.log_dir_errors[T0, 1] = [ErrorCode.REPLICA_NOT_AVAILABLE] * 99
