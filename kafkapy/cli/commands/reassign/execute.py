@@ -161,8 +161,9 @@ class _Throttling:
         if self._plan.running:
             previous = self._record.read()
         else:
-            topics = sorted({tp.topic for tp in self._moves})
-            present = present_throttles(self._cluster, sorted(self._plan.live), topics)
+            present = self._present()
+            if present is None:
+                return
             previous = self._record.throttles_to_restore(present)
             if not present:
                 self._record.remove()
@@ -182,6 +183,21 @@ class _Throttling:
                 f"There are throttles already: they are saved in {self._record.path}, and --verify"
                 " restores them."
             )
+
+    def _present(self) -> Throttles | None:
+        """The throttles that are set. None if they cannot be read, and this run sets none: then
+        the moves must not depend on every broker's response.
+        """
+        topics = sorted({tp.topic for tp in self._moves})
+        try:
+            return present_throttles(self._cluster, sorted(self._plan.live), topics)
+        except ApiError as error:
+            if self.is_requested:
+                raise
+            self._env.warn(
+                f"Earlier throttles, which --verify would restore, were not saved: {error}"
+            )
+            return None
 
 
 def _run_batches(

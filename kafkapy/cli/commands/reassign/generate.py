@@ -16,6 +16,7 @@ from kafkapy.common.topic_partition import INTERNAL_TOPICS, TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy.admin.cluster_replicas import Assignment
+    from kafkapy.admin.reassignments import Reassignment
     from kafkapy.client.cluster import Cluster
     from kafkapy.client.metadata import ClusterMetadata
 
@@ -31,13 +32,12 @@ def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> Ex
     """
     from kafkapy.admin.cluster_replicas import summarise
     from kafkapy.admin.planning.minimal_plan import minimal_plan
-    from kafkapy.admin.reassignments import list_reassignments
     from kafkapy.cli.views.reassign import proposal_report, summary_lines
 
     topics = named_topics(options)
     listed = None if options.broker_list is None else broker_ids(options.broker_list)
     # Before the metadata, so that a move that completes in between is complete there.
-    running = list_reassignments(cluster) if options.plans else {}
+    running = _running(cluster) if options.plans else {}
     metadata = cluster.metadata(topics, refresh=True)
     current = _replicas(metadata, topics, options)
     live = [BrokerPlace(b.broker_id, b.rack) for b in metadata.brokers.values()]
@@ -55,11 +55,27 @@ def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> Ex
         replication_factor=options.replication_factor,
         balance=options.strategy is Strategy.minimal,
     )
-    summary = summarise(current, proposed, brokers, _sizes(cluster, current, metadata))
+    summary = summarise(current, proposed, brokers, _sizes(cluster, current, metadata, env))
     show(env, proposal_report(current, proposed, summary), options.output)
     for line in summary_lines(summary):
         env.warn(line)
     return ExitStatus.SUCCESS
+
+
+def _running(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
+    """The running moves; empty if the brokers do not return them (before Kafka 2.4).
+
+    Raises:
+        ApiError: the controller refused. Without the moves, the plan would be wrong.
+    """
+    from kafkapy.admin.reassignments import running_reassignments
+
+    try:
+        return running_reassignments(cluster)
+    except ApiError as error:
+        if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+            raise
+        return {}
 
 
 def kafka_proposal(
@@ -161,15 +177,21 @@ def _with_racks(brokers: list[BrokerPlace], options: ReassignOptions) -> list[Br
 
 
 def _sizes(
-    cluster: Cluster, current: Assignment, metadata: ClusterMetadata
-) -> dict[TopicPartition, int]:
-    """The bytes of each partition's largest replica on a live broker."""
+    cluster: Cluster, current: Assignment, metadata: ClusterMetadata, env: Environment
+) -> dict[TopicPartition, int] | None:
+    """The bytes of each partition's largest replica on a live broker; None if a broker does not
+    return them, because a sum without them would be too low.
+    """
     from kafkapy.admin.log_dirs import describe_log_dirs
 
     replica_brokers = {broker_id for replicas in current.values() for broker_id in replicas}
     sizes: dict[TopicPartition, int] = {}
-    for broker_id in sorted(replica_brokers & metadata.brokers.keys()):
-        for directory in describe_log_dirs(cluster, broker_id):
-            for (tp, _), log in directory.logs.items():
-                sizes[tp] = max(log.size_bytes, sizes.get(tp, 0))
+    try:
+        for broker_id in sorted(replica_brokers & metadata.brokers.keys()):
+            for directory in describe_log_dirs(cluster, broker_id):
+                for (tp, _), log in directory.logs.items():
+                    sizes[tp] = max(log.size_bytes, sizes.get(tp, 0))
+    except ApiError as error:
+        env.warn(f"The bytes to copy are unknown: {error}")
+        return None
     return sizes

@@ -12,6 +12,10 @@ import pytest
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.describe_configs import (
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
@@ -446,6 +450,28 @@ def test_verify_shows_the_partitions_although_a_broker_is_lost(directory_mover: 
         "Partition t-0 cannot be found in any live log directory on broker 2.\n"
     )
     assert (outcome.stderr, outcome.status) == ("", 0)
+
+
+@pytest.mark.parametrize("reason", ["Connection to b:9004", "Cluster authorization failed."])
+def test_a_broker_whose_throttles_cannot_be_read_does_not_keep_partitions_from_moving(
+    tool: Tool, reason: str
+) -> None:
+    """Kafka's tool reads no configs: it moves replicas off a broker that is frozen."""
+    if reason.startswith("Connection"):
+        tool.moving.scripted.refuse = {9004}
+    else:
+        result = DescribeConfigsResult(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        refusal = DescribeConfigsResponse(results=[result])
+        tool.moving.scripted.script[ApiKey.DESCRIBE_CONFIGS] = refusal
+    throttled = tool("--execute", "--throttle", "500")
+    assert (throttled.status, tool.moving.running) == (1, {})
+    outcome = tool("--execute")
+    assert tool.moving.running.keys() == {T0, T1}
+    assert outcome.stdout.endswith("partition reassignments for t-0,t-1\n")
+    assert outcome.stderr.startswith(
+        f"Earlier throttles, which --verify would restore, were not saved: {reason}"
+    )
+    assert outcome.status == 0
 
 
 def test_list(tool: Tool) -> None:

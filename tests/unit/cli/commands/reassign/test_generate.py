@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsResponse,
+)
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.moving_cluster import SIZE_BYTES, MovingCluster
 
@@ -139,6 +144,32 @@ def test_a_broker_that_is_down_is_not_emptied_by_surprise() -> None:
     named = generate(moving, "--strategy", "minimal", "--broker-list", "2,3,1")
     assert "Broker 1 is not alive: no replicas are assigned to it.\n" in named.stderr
     assert all(1 not in row for row in replicas(named).values())
+
+
+def test_a_plan_needs_no_answer_of_the_broker_that_is_to_be_emptied() -> None:
+    """Kafka's tool requests nothing of the brokers for its plan. Sizes only tell the cost."""
+    moving = MovingCluster({"t": [[3, 2], [3]]}, brokers=(1, 2, 3, 4))
+    moving.scripted.refuse = {9003}
+    outcome = generate(moving, "--decommission", "3")
+    assert replicas(outcome) == {"t-0": [2, 1], "t-1": [4]}
+    assert outcome.stderr.startswith(
+        "The bytes to copy are unknown: Connection to b:9003 could not be established"
+    )
+    assert "2 replicas to copy, " in outcome.stderr
+    assert outcome.status == 0
+    (plan,) = generate(moving, "--decommission", "3", "--output", "json").data
+    assert plan["summary"]["bytes_to_copy"] is None
+
+
+def test_a_plan_is_refused_to_who_may_not_see_the_running_moves() -> None:
+    """Without them, the plan would keep the replicas that a running move removes."""
+    moving = MovingCluster(TOPICS)
+    moving.scripted.script[ApiKey.LIST_PARTITION_REASSIGNMENTS] = (
+        ListPartitionReassignmentsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    )
+    refused = generate(moving, "--decommission", "1")
+    assert refused.stderr.startswith("Error: Cluster authorization failed.")
+    assert (refused.stdout, refused.status) == ("", 1)
 
 
 def test_json() -> None:
