@@ -86,7 +86,7 @@ def describe_configs(
         for result in response.results:
             check(result.error_code, result.error_message)
             resource = Resource(ResourceType(result.resource_type), result.resource_name)
-            found[resource] = [_entry(config) for config in result.configs]
+            found[resource] = [_entry(config, resource) for config in result.configs]
     return found
 
 
@@ -191,12 +191,25 @@ def _by_broker(resources: Iterable[Resource]) -> dict[int | None, list[Resource]
     return groups
 
 
-def _entry(config: Any) -> ConfigEntry:
+def _entry(config: Any, resource: Resource) -> ConfigEntry:
     return ConfigEntry(
         config.name,
         config.value,
-        config.config_source,
+        _source(config, resource),
         config.is_sensitive,
         config.read_only,
         tuple(Synonym(s.name, s.value, s.source) for s in config.synonyms),
     )
+
+
+def _source(config: Any, resource: Resource) -> int:
+    """The source of a config. Version 0 (Kafka 0.11 and 1.0) only tells defaults from other values;
+    the rest is as in Kafka's `DescribeConfigsResponse`.
+    """
+    if config.config_source >= 0:
+        return int(config.config_source)
+    if config.is_default:
+        return ConfigSource.DEFAULT_CONFIG
+    if resource.type is ResourceType.BROKER:
+        return ConfigSource.STATIC_BROKER_CONFIG
+    return ConfigSource.DYNAMIC_TOPIC_CONFIG

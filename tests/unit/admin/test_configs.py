@@ -17,6 +17,12 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.config_def import ConfigSource, ResourceType
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsResponse,
@@ -48,6 +54,34 @@ def test_entries() -> None:
     assert entries["segment.bytes"].is_default
     assert not entries["retention.ms"].is_default
     assert entries["retention.ms"].synonyms[0].value == "5"
+
+
+def test_brokers_before_kafka_1_1_tell_overrides_from_defaults() -> None:
+    """Their version of DescribeConfigs has no sources: every config looked like an override."""
+
+    def answer(request: DescribeConfigsRequest, port: int) -> DescribeConfigsResponse:
+        entries = [
+            DescribeConfigsResourceResult(name="retention.ms", value="5"),
+            DescribeConfigsResourceResult(name="segment.bytes", value="9", is_default=True),
+        ]
+        results = [
+            DescribeConfigsResult(
+                resource_type=each.resource_type, resource_name=each.resource_name, configs=entries
+            )
+            for each in request.resources
+        ]
+        return DescribeConfigsResponse(results=results)
+
+    scripted = describing_cluster(DESCRIBE_CONFIGS=answer)
+    scripted.versions = {**scripted.versions, ApiKey.DESCRIBE_CONFIGS: (0, 0)}
+    cluster = Cluster("b:1", connector=scripted.connect)
+    found = describe_configs(cluster, [TOPIC, BROKER_2])
+    assert [e.name for e in found[TOPIC] if not e.is_default] == ["retention.ms"]
+    assert [e.name for e in dynamic_only(found[TOPIC], TOPIC)] == ["retention.ms"]
+    assert [e.source for e in found[BROKER_2]] == [
+        ConfigSource.STATIC_BROKER_CONFIG,
+        ConfigSource.DEFAULT_CONFIG,
+    ]
 
 
 def entry(source: ConfigSource) -> ConfigEntry:
