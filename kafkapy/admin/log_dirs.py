@@ -80,6 +80,9 @@ def describe_log_dirs(
         ]
     response = cluster.request(DescribeLogDirsRequest(topics=topics), broker_id=broker_id)
     check(response.error_code)
+    if not response.results:
+        # Before version 3 (Kafka 3.2) a refusal has no error code. A broker has always a directory.
+        raise api_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return [
         LogDir(
             row.log_dir,

@@ -246,7 +246,7 @@ class MovingCluster:
 
     def _log_dirs(self, request: Any, port: int) -> DescribeLogDirsResponse:
         broker_id = port - PORT
-        dirs: dict[str, list[tuple[TopicPartition, bool]]] = {}
+        dirs: dict[str, list[tuple[TopicPartition, bool]]] = {"/d": []}
         for tp, replicas in self.replicas.items():
             if broker_id in replicas:
                 current, future = self.places.get((tp, broker_id), ("/d", None))

@@ -89,6 +89,14 @@ def test_a_refusal() -> None:
         describe_log_dirs(cluster_on(describing_cluster(DESCRIBE_LOG_DIRS=refused)), 1)
 
 
+def test_a_refusal_of_a_broker_before_kafka_3_2_is_not_a_broker_without_logs() -> None:
+    """Their response has no error code: an unauthorized client gets no directory."""
+    scripted = describing_cluster(DESCRIBE_LOG_DIRS=DescribeLogDirsResponse())
+    scripted.versions = {**scripted.versions, ApiKey.DESCRIBE_LOG_DIRS: (0, 2)}
+    with pytest.raises(ApiError, match="Cluster authorization failed"):
+        describe_log_dirs(cluster_on(scripted), 1)
+
+
 def test_moves_are_asked_for_by_directory_and_refused_by_partition() -> None:
     scripted = describing_cluster(
         ALTER_REPLICA_LOG_DIRS=AlterReplicaLogDirsResponse(
