@@ -31,7 +31,8 @@ class PartitionDescription(NamedTuple):
         """The number of replicas without those that a running reassignment adds."""
         moving = {*self.reassignment.adding, *self.reassignment.removing}
         if moving.intersection(self.metadata.replicas):
-            return len(self.metadata.replicas) - len(self.reassignment.adding)
+            # Not those of the metadata, which may be older than the reassignment.
+            return len(self.reassignment.replicas) - len(self.reassignment.adding)
         return len(self.metadata.replicas)
 
     @property

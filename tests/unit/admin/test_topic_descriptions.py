@@ -34,8 +34,16 @@ def partition(
         (partition(1, (1, 2, 3), (1,)), (True, False, True, False)),
         (partition(-1, (1, 2), (1, 2)), (False, True, True, True)),
         (partition(1, (1, 2), (1, 2), live=False), (False, True, False, True)),
-        (partition(1, (3, 4, 1, 2), (1, 2), Reassignment((3, 4), (1, 2))), (False,) * 3 + (True,)),
-        (partition(1, (1, 2), (1,), Reassignment((9,), ())), (True, False, True, False)),
+        (
+            partition(1, (3, 4, 1, 2), (1, 2), Reassignment((3, 4), (1, 2), (3, 4, 1, 2))),
+            (False,) * 3 + (True,),
+        ),
+        (partition(1, (1, 2), (1,), Reassignment((9,), (), (1, 2, 9))), (True, False, True, False)),
+        # The move began after the metadata was read: a replica that is not in sync is reported.
+        (
+            partition(1, (1, 2, 3), (1, 2), Reassignment((4,), (3,), (4, 1, 2, 3))),
+            (True, False, False, True),
+        ),
     ],
 )
 def test_reports(described: PartitionDescription, expected: tuple[bool, ...]) -> None:
