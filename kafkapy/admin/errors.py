@@ -128,6 +128,16 @@ def check(code: int, message: str | None = None) -> None:
         raise api_error(code, message)
 
 
+def topic_error(code: int, topic: str, unknown: str) -> ApiError:
+    """The exception for a topic that Metadata returned without partitions. `unknown` is the message
+    if the topic does not exist, rather than that the client may not describe it.
+    """
+    if code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+        return ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, unknown)
+    error = api_error(code)
+    return ApiError(error.code, f"Topic {topic}: {error.message}")
+
+
 def java_exception(code: int) -> str:
     """The class of Kafka's exception for a code, as its tools print it."""
     error_code = ErrorCode(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from kafkapy.admin.errors import topic_error
 from kafkapy.admin.transactions import (
     ProducerState,
     TransactionDescription,
@@ -120,13 +121,14 @@ def partitions_on(
     broker, or both.
 
     Raises:
-        ConfigError: the topic does not exist.
+        ConfigError: the topic does not exist, or the broker does not describe it.
     """
     if topic is not None and partition is not None:
         return [TopicPartition(topic, partition)]
     topics = cluster.metadata(None if topic is None else [topic]).topics
     if topic is not None and topics[topic].error:
-        raise ConfigError(f"Failed to describe topics: Topic {topic} does not exist")
+        error = topic_error(topics[topic].error, topic, f"Topic {topic} does not exist")
+        raise ConfigError(f"Failed to describe topics: {error}")
     return [
         TopicPartition(each.name, index)
         for each in topics.values()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from kafkapy.admin.errors import topic_error
 from kafkapy.admin.group_offsets import commit_offsets, committed_offsets
 from kafkapy.admin.groups import describe_group
 from kafkapy.client.cluster import Cluster
@@ -48,11 +49,11 @@ def topic_partitions(cluster: Cluster, topic: str) -> list[int]:
     """The partitions of a topic.
 
     Raises:
-        ApiError: UNKNOWN_TOPIC_OR_PARTITION, with the topic.
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION, or the broker does not describe the topic.
     """
     found = cluster.metadata([topic]).topics[topic]
     if found.error is not ErrorCode.NONE:
-        raise ApiError(found.error, f"Topic {topic} does not exist")
+        raise topic_error(found.error, topic, f"Topic {topic} does not exist")
     return list(found.partitions)
 
 

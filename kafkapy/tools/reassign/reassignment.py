@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from kafkapy.admin.errors import api_error, java_text
+from kafkapy.admin.errors import java_text, topic_error
 from kafkapy.admin.log_dirs import (
     Replica,
     ReplicaPlace,
@@ -125,20 +125,23 @@ def current_replicas(
     """The present replicas of partitions. Partitions that do not exist are left out.
 
     Raises:
-        ApiError: a topic or partition does not exist, and `must_exist` is set.
+        ApiError: the broker does not describe a topic; or a topic or partition does not exist, and
+            `must_exist` is set.
     """
     partitions = list(partitions)
     names = sorted({tp.topic for tp in partitions})
     topics = cluster.metadata(names, refresh=True).topics if names else {}
     found = {}
     for tp in partitions:
-        partition = topics[tp.topic].partitions.get(tp.partition)
+        topic = topics[tp.topic]
+        partition = topic.partitions.get(tp.partition)
         if partition is not None:
             found[tp] = partition.replicas
-        elif must_exist:
-            known = topics[tp.topic].partitions
-            message = f"Unable to find partition: {tp}" if known else f"Topic {tp.topic} not found."
-            error = api_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+            continue
+        exists = bool(topic.partitions)
+        unknown = f"Unable to find partition: {tp}" if exists else f"Topic {tp.topic} not found."
+        error = topic_error(topic.error, tp.topic, unknown)
+        if must_exist or error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise ApiError(error.code, java_text(error))
     return found
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy.admin.errors import api_error, check, java_exception, java_text
+from kafkapy.admin.errors import api_error, check, java_exception, java_text, topic_error
 from kafkapy.common.errors import ApiError, ErrorCode
 
 
@@ -15,6 +15,12 @@ def test_the_brokers_words_come_first() -> None:
 def test_a_code_of_the_future() -> None:
     error = api_error(9999)
     assert (error.code, str(error)) == (ErrorCode.UNKNOWN_SERVER_ERROR, "Unknown error code 9999")
+
+
+def test_only_an_unknown_topic_is_called_unknown() -> None:
+    assert str(topic_error(3, "t", "no t")) == "no t"
+    assert topic_error(0, "t", "no t").code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert str(topic_error(29, "t", "no t")) == "Topic t: Topic authorization failed."
 
 
 def test_check() -> None:

@@ -115,14 +115,14 @@ def _replicas(
     metadata: ClusterMetadata, topics: list[str] | None, options: ReassignOptions
 ) -> dict[TopicPartition, tuple[int, ...]]:
     """The replicas of the topics; without a file, of all topics that the plan includes."""
-    from kafkapy.admin.errors import api_error, java_text
+    from kafkapy.admin.errors import java_text, topic_error
 
     if topics is None:
         internal = INTERNAL_TOPICS if options.replication_factor is not None else frozenset()
         topics = sorted(name for name in metadata.topics if name not in internal)
     for name in topics:
         if not metadata.topics[name].partitions:
-            error = api_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {name} not found.")
+            error = topic_error(metadata.topics[name].error, name, f"Topic {name} not found.")
             raise ApiError(error.code, java_text(error))
     return {
         TopicPartition(name, index): partition.replicas

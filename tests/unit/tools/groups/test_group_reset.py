@@ -10,7 +10,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.tools.groups.group_reset import ClusterOffsets, commit, plan_groups, topic_partitions
 from kafkapy.tools.groups.offset_reset import Offsets, Reset, Scenario, TopicScope
-from tests.harness.scripted.scripted_broker import ScriptedCluster
+from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 from tests.harness.scripted.scripted_groups import group_cluster
 
 T0, T1, T2 = (TopicPartition("t", index) for index in range(3))
@@ -56,6 +56,9 @@ def test_unknown_topics_and_partitions_are_named() -> None:
         planned(Reset(Scenario.TO_LATEST), "idle", scopes=[TopicScope("nope", None)])
     with pytest.raises(ApiError, match="Partition t-7 does not exist"):
         planned(Reset(Scenario.TO_LATEST), "idle", scopes=[TopicScope("t", (7,))])
+    hidden = ScriptedCluster({ApiKey.METADATA: metadata(errors={"t": 29})})
+    with pytest.raises(ApiError, match="Topic t: Topic authorization failed"):
+        topic_partitions(Cluster("b:1", connector=hidden.connect), "t")
 
 
 def test_offsets_of_a_cluster() -> None:

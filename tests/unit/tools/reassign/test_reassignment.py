@@ -9,6 +9,7 @@ from kafkapy.admin.reassignments import ReassignmentFailed
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.tools.reassign.partition_files import ReassignmentFile
 from kafkapy.tools.reassign.reassignment import (
     begin,
@@ -23,6 +24,7 @@ from kafkapy.tools.reassign.reassignment import (
 )
 from kafkapy.tools.reassign.states import LogDirState
 from tests.harness.scripted.moving_cluster import MovingCluster
+from tests.harness.scripted.scripted_broker import metadata
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 R01 = Replica("t", 0, 1)
@@ -134,6 +136,20 @@ def test_verify_tells_what_moves_and_whether_all_is_over() -> None:
     assert (first.is_over, first.is_complete) == (False, False)
     second = verify(connected(moving), asked)
     assert (second.is_over, second.is_complete) == (True, True)
+
+
+def test_a_topic_that_one_may_not_see_is_not_a_topic_without_replicas() -> None:
+    """Verify called the moves cancelled, and execute called the topic unknown."""
+    moving = MovingCluster({"t": [[1, 2]]})
+    hidden = metadata(brokers={1: 9001}, errors={"t": ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+    moving.scripted.script[ApiKey.METADATA] = hidden
+    for call in (
+        lambda: verify(connected(moving), file((T0, (1, 2)))),
+        lambda: prepare(connected(moving), file((T0, (1,))), additional=False),
+    ):
+        with pytest.raises(ApiError, match="Topic t: Topic authorization failed") as refused:
+            call()
+        assert refused.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_a_move_elsewhere_keeps_it_from_being_over() -> None:
