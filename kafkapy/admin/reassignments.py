@@ -31,6 +31,19 @@ class Reassignment(NamedTuple):
     removing: tuple[int, ...]
     replicas: tuple[int, ...] = ()
 
+    def before(self, replicas: Sequence[int]) -> tuple[int, ...]:
+        """The replicas without the added ones; `replicas` are those of Metadata."""
+        return self._without(self.adding, replicas)
+
+    def after(self, replicas: Sequence[int]) -> tuple[int, ...]:
+        """The replicas without the removed ones; `replicas` are those of Metadata."""
+        return self._without(self.removing, replicas)
+
+    def _without(self, leaving: Sequence[int], replicas: Sequence[int]) -> tuple[int, ...]:
+        # Other replicas are from before or after this reassignment, and complete.
+        is_moving = set(replicas) == set(self.replicas)
+        return tuple(b for b in replicas if not (is_moving and b in leaving))
+
 
 def list_reassignments(cluster: Cluster) -> dict[TopicPartition, Reassignment]:
     """Every running reassignment. The result is empty if the broker does not support or allow the

@@ -111,6 +111,9 @@ def prepare(
             if broker_id not in live:
                 raise ApiError(ErrorCode.INVALID_REQUEST, f"Unknown broker id {broker_id}")
     current = current_replicas(cluster, targets, must_exist=True)
+    # The replicas that a running move adds are no part of a rollback.
+    for tp in current.keys() & running.keys():
+        current[tp] = running[tp].before(current[tp])
     return Execution(targets, current, file.log_dirs, running, live)
 
 

@@ -47,7 +47,7 @@ def generate(cluster: Cluster, options: ReassignOptions, env: Environment) -> Ex
         return ExitStatus.SUCCESS
     # The replicas that a running move removes are no copies to keep.
     for tp in current.keys() & running.keys():
-        current[tp] = tuple(b for b in current[tp] if b not in running[tp].removing)
+        current[tp] = running[tp].after(current[tp])
     brokers = _brokers(live, listed, current, options, env)
     proposed = minimal_plan(
         current,

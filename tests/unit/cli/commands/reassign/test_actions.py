@@ -81,6 +81,24 @@ def test_execute_as_json_has_the_way_back(tool: Tool) -> None:
     ]
 
 
+@pytest.mark.parametrize("words", [("--additional",), ("--batch-size", "2")])
+def test_the_way_back_of_a_move_that_runs_has_no_more_copies_than_before(
+    tool: Tool, words: tuple[str, ...]
+) -> None:
+    """Metadata lists the added replicas too: a rollback with them makes three copies of two."""
+    tool.moving.begin(T0, [3, 2], polls_left=3)
+    outcome = tool("--execute", *words)
+    rollback = json.loads(outcome.stdout.splitlines()[2])["partitions"]
+    assert [row["replicas"] for row in rollback] == [[2, 1], [2, 1]]
+
+
+def test_the_way_back_of_a_move_that_ends_meanwhile_has_no_fewer_copies(tool: Tool) -> None:
+    tool.moving.begin(T0, [3, 2], polls_left=1)
+    outcome = tool("--execute", "--additional")
+    rollback = json.loads(outcome.stdout.splitlines()[2])["partitions"]
+    assert [row["replicas"] for row in rollback] == [[3, 2], [2, 1]]
+
+
 def test_a_throttle_is_set_and_verify_removes_it(tool: Tool) -> None:
     begun = tool("--execute", "--throttle", "500")
     limit = "The inter-broker throttle limit was set to 500 B/s\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,22 @@ def test_a_plan_during_a_move_keeps_the_number_of_copies_on_the_disks(
     outcome = generate(moving, *words)
     assert replicas(outcome) == {"t-0": [3, 2]}
     assert outcome.stderr.startswith("0 partitions changed, 0 replicas to copy")
+
+
+def test_a_plan_keeps_the_copies_of_a_move_that_is_cancelled_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moving = MovingCluster({"t": [[1, 2]]}, brokers=(1, 2, 3, 4))
+    moving.begin(TopicPartition("t", 0), [3, 2], polls_left=0)
+    listed = moving.scripted.script[ApiKey.LIST_PARTITION_REASSIGNMENTS]
+
+    def cancel(request: Any, port: int) -> Any:
+        answer = listed(request, port)
+        moving.running.clear()
+        return answer
+
+    monkeypatch.setitem(moving.scripted.script, ApiKey.LIST_PARTITION_REASSIGNMENTS, cancel)
+    assert replicas(generate(moving, "--decommission", "4")) == {"t-0": [1, 2]}
 
 
 def test_a_factor_for_all_but_internal_topics() -> None:
