@@ -61,11 +61,10 @@ class BatchRun:
         idle = [tp for tp in order if tp not in execution.running]
         misplaced = [tp for tp in idle if execution.current[tp] != execution.targets[tp]]
         self.not_begun = [*moving, *misplaced]
-        # With `--additional`, a partition may already move to other replicas: it is redirected.
+        # A partition may already move to other replicas (with `--additional`), or to the same ones
+        # in another order: it is redirected.
         self._begun = {
-            tp
-            for tp in moving
-            if final_replicas(execution.running[tp]) == set(execution.targets[tp])
+            tp for tp in moving if final_replicas(execution.running[tp]) == execution.targets[tp]
         }
         self._total = len(order)
 

@@ -101,7 +101,7 @@ def prepare(
     others = [
         tp
         for tp, move in running.items()
-        if not (resume and tp in targets and set(targets[tp]) == final_replicas(move))
+        if not (resume and tp in targets and set(targets[tp]) == set(final_replicas(move)))
     ]
     if others and not additional:
         raise ReassignmentFailed(ALREADY_RUNNING)
@@ -117,9 +117,9 @@ def prepare(
     return Execution(targets, current, file.log_dirs, running, live)
 
 
-def final_replicas(move: Reassignment) -> set[int]:
+def final_replicas(move: Reassignment) -> tuple[int, ...]:
     """The replicas after a move."""
-    return set(move.replicas) - set(move.removing)
+    return move.after(move.replicas)
 
 
 def current_replicas(

@@ -110,6 +110,16 @@ def test_what_moves_to_other_brokers_is_redirected() -> None:
     assert moving.now() == {"t": TARGETS}
 
 
+def test_what_moves_to_the_same_brokers_gets_the_leader_of_the_file() -> None:
+    """The run gave up when that move ended, because its order of replicas was another one."""
+    moving = cluster(polls_left=2)
+    moving.begin(PARTITIONS[3], [3, 2], 4)
+    batched = Batched(moving, size=5)
+    batched.run.run()
+    assert batches(moving) == [[3, 0, 1, 2]]
+    assert moving.now() == {"t": TARGETS}
+
+
 def test_a_broker_that_dies_and_stays_away_ends_the_run() -> None:
     moving = cluster(polls_left=0)
     batched = Batched(moving)
