@@ -12,6 +12,7 @@ from kafkapy.admin.reassignments import running_reassignments
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.interrupts import FirstInterrupt
 from kafkapy.cli.views.reassign import bytes_text
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.reassign.batches import BatchProgress
 from kafkapy.tools.reassign.move_progress import MoveProgress, Pace, PaceMeter, measure_moves
 from kafkapy.tools.reassign.partition_files import ReassignmentFile
@@ -51,11 +52,15 @@ class Lines:
     def __init__(self, env: Environment) -> None:
         self._env = env
         self._meter = PaceMeter()
+        self._totals: dict[TopicPartition, int] = {}
 
     def update(self, moves: Sequence[MoveProgress], now_s: float) -> None:
         done = sum(move.done_bytes for move in moves)
         total = sum(move.total_bytes for move in moves)
-        pace = self._meter.add(now_s, done, total)
+        self._totals |= {move.partition: move.total_bytes for move in moves}
+        # The rate includes the bytes of completed moves, which are listed no more.
+        ended = sum(self._totals.values()) - total
+        pace = self._meter.add(now_s, done + ended, total + ended)
         self._env.warn(progress_line(len(moves), done, total, pace))
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from kafkapy.cli.commands.reassign.watch import BARS_MAX, Bars, progress_line
+from kafkapy.cli.commands.reassign.watch import BARS_MAX, Bars, Lines, progress_line
+from kafkapy.cli.framework.environment import Environment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.reassign.move_progress import MoveProgress, Pace
 from tests.harness.scripted.cli import Outcome, kafkapy
@@ -44,6 +45,18 @@ def test_a_bar_on_a_terminal(tmp_path: Path) -> None:
 def test_the_line_tells_rate_and_estimate() -> None:
     line = progress_line(2, 1 << 20, 4 << 20, Pace(512 * 1024.0, 6.0))
     assert line == "2 moves: 1.0 MiB of 4.0 MiB, 3.0 MiB left, 512.0 KiB/s, 6 s left"
+
+
+def test_a_partition_that_ends_does_not_stop_the_rate_and_the_estimate() -> None:
+    """Its bytes were subtracted: 0 B/s, and no time left, while the other partition copied."""
+    env = Environment(stdout=io.StringIO(), stderr=io.StringIO())
+    lines = Lines(env)
+    first, second = (TopicPartition("t", index) for index in range(2))
+    lines.update([MoveProgress(first, 900, 1000), MoveProgress(second, 0, 1000)], 0.0)
+    lines.update([MoveProgress(second, 300, 1000)], 1.0)
+    assert isinstance(env.stderr, io.StringIO)
+    line = env.stderr.getvalue().splitlines()[-1]
+    assert line == "1 move: 300 B of 1000 B, 700 B left, 400 B/s, 2 s left"
 
 
 def test_a_partition_beyond_the_longest_moves_gets_no_full_bar() -> None:
