@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafkapy.admin.errors import check
+from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.config_def import ConfigSource, ResourceType
 from kafkapy.common.errors import ApiError
@@ -76,18 +76,33 @@ def describe_configs(
     Raises:
         ApiError: the first refusal.
     """
+    found, refusal = describe_configs_partly(cluster, resources, synonyms=synonyms)
+    if refusal is not None:
+        raise refusal
+    return found
+
+
+def describe_configs_partly(
+    cluster: Cluster, resources: Iterable[Resource], *, synonyms: bool = True
+) -> tuple[dict[Resource, list[ConfigEntry]], ApiError | None]:
+    """The configs of resources as far as the brokers return them, and the first refusal."""
     found: dict[Resource, list[ConfigEntry]] = {}
+    refusals: list[ApiError] = []
     for broker_id, group in _by_broker(resources).items():
         rows = [DescribeConfigsResource(resource_type=r.type, resource_name=r.name) for r in group]
-        response = cluster.request(
-            DescribeConfigsRequest(resources=rows, include_synonyms=synonyms),
-            broker_id=broker_id,
-        )
+        request = DescribeConfigsRequest(resources=rows, include_synonyms=synonyms)
+        try:
+            response = cluster.request(request, broker_id=broker_id)
+        except ApiError as error:
+            refusals.append(error)
+            continue
         for result in response.results:
-            check(result.error_code, result.error_message)
+            if result.error_code:
+                refusals.append(api_error(result.error_code, result.error_message))
+                continue
             resource = Resource(ResourceType(result.resource_type), result.resource_name)
             found[resource] = [_entry(config, resource) for config in result.configs]
-    return found
+    return found, refusals[0] if refusals else None
 
 
 def dynamic_only(entries: Iterable[ConfigEntry], resource: Resource) -> list[ConfigEntry]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkapy.admin.configs import ConfigEntry, Resource, describe_configs
+from kafkapy.admin.configs import ConfigEntry, Resource, describe_configs_partly
 from kafkapy.admin.planning.eligible_leaders import PAGE_SIZE, EligibleLeaders, eligible_leaders
 from kafkapy.admin.reassignments import Reassignment, list_reassignments
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.metadata import PartitionMetadata, TopicMetadata
 from kafkapy.common.config_def import ResourceType
+from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 
 _NO_REASSIGNMENT = Reassignment((), ())
@@ -76,24 +77,27 @@ class TopicDescription(NamedTuple):
 
 def describe_topics(
     cluster: Cluster, topics: Iterable[TopicMetadata], page_size: int = PAGE_SIZE
-) -> list[TopicDescription]:
-    """Describe topics from Metadata, in the same order.
+) -> tuple[list[TopicDescription], ApiError | None]:
+    """Describe topics from Metadata, in the same order. Topics whose configs are refused, because
+    they were deleted meanwhile for example, are left out; the first refusal is returned.
 
     Raises:
-        ApiError: a broker refused.
+        ApiError: a broker refused another request.
     """
     topics = list(topics)
     if not topics:
-        return []
+        return [], None
     live = cluster.metadata([]).brokers.keys()
     resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
-    configs = describe_configs(cluster, resources)
+    configs, refusal = describe_configs_partly(cluster, resources)
     moves = list_reassignments(cluster)
     eligible = eligible_leaders(cluster, [topic.name for topic in topics], page_size)
-    return [
+    described = [
         _describe(topic, configs[resource], moves, eligible, frozenset(live))
         for topic, resource in zip(topics, resources, strict=True)
+        if resource in configs
     ]
+    return described, refusal
 
 
 def _describe(

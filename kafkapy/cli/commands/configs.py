@@ -112,7 +112,7 @@ def run(options: ConfigsOptions, env: Environment) -> ExitStatus:
             if change is None and quotas:
                 report, failure = configs_quotas.describe(cluster, entities)
             elif change is None:
-                report = _describe_resources(cluster, entities, options)
+                report, failure = _describe_resources(cluster, entities, options)
             else:
                 alter = configs_quotas.alter if quotas else _alter_resource
                 alter(cluster, entities, change)
@@ -125,7 +125,7 @@ def run(options: ConfigsOptions, env: Environment) -> ExitStatus:
             raise CommandFailed(error.message) from error
         raise
     show(env, report, options.output)
-    if failure is not None:  # the quotas were printed
+    if failure is not None:  # the rest was printed
         raise failure
     return ExitStatus.SUCCESS
 
@@ -301,19 +301,30 @@ def parse_change(options: ConfigsOptions) -> ConfigChange:
 
 def _describe_resources(
     cluster: Cluster, entities: Sequence[Entity], options: ConfigsOptions
-) -> Report:
-    """Describe one named topic, broker, broker logger, metrics subscription or group, or all."""
-    from kafkapy.admin.configs import describe_configs, dynamic_only
+) -> tuple[Report, ApiError | None]:
+    """Describe one named topic, broker, broker logger, metrics subscription or group, or all. The
+    error is that of a resource that was not returned, while others were.
+
+    Raises:
+        ApiError: no resource was returned.
+    """
+    from kafkapy.admin.configs import describe_configs_partly, dynamic_only
     from kafkapy.cli.views.configs import resources_report
 
     resources = _resources(cluster, entities[0])
-    found = describe_configs(cluster, resources)
-    shown = {r.name: found[r] if options.all_ else dynamic_only(found[r], r) for r in resources}
+    found, failure = describe_configs_partly(cluster, resources)
+    if failure is not None and not found:
+        raise failure
+    shown = {
+        r.name: found[r] if options.all_ else dynamic_only(found[r], r)
+        for r in resources
+        if r in found
+    }
     kind, name = entities[0]
     if kind in (CLIENT_METRICS, GROUPS) and name and not shown[name]:
         line = f"The {kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config."
-        return Report("configs", [], [line])
-    return resources_report(entities[0].type, shown, options.all_)
+        return Report("configs", [], [line]), None
+    return resources_report(entities[0].type, shown, options.all_), failure
 
 
 def _alter_resource(cluster: Cluster, entities: Sequence[Entity], change: ConfigChange) -> None:

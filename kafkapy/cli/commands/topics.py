@@ -195,12 +195,18 @@ def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> Rep
     from kafkapy.cli.views.topics import describe_report
 
     found = _existing(cluster, options)
-    descriptions = describe_topics(cluster, found, options.partition_size_limit_per_response)
+    page_size = options.partition_size_limit_per_response
+    descriptions, refusal = describe_topics(cluster, found, page_size)
     is_legacy_text = options.zookeeper is not None
     chosen = [name for name in REPORTS if is_given(options, name)]
-    return describe_report(
+    report = describe_report(
         descriptions, chosen, options.topics_with_overrides, is_legacy_text=is_legacy_text
     )
+    if refusal is not None:
+        if descriptions:
+            show(env, report, options.output)
+        raise refusal
+    return report
 
 
 def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:

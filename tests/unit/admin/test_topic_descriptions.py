@@ -58,7 +58,8 @@ def test_reports(described: PartitionDescription, expected: tuple[bool, ...]) ->
 def test_a_description_joins_all_its_sources() -> None:
     cluster = Cluster("b:1", connector=describing_cluster().connect)
     topics = cluster.metadata(None).topics
-    t, plain = describe_topics(cluster, [topics["t"], topics["plain"]])
+    (t, plain), refusal = describe_topics(cluster, [topics["t"], topics["plain"]])
+    assert refusal is None
     assert t.overrides == {"min.insync.replicas": "2", "retention.ms": "5"}
     assert [p.min_insync_replicas for p in t.partitions] == [2] * 5
     assert [p.leader_is_live for p in t.partitions] == [True, True, False, False, True]
@@ -68,5 +69,5 @@ def test_a_description_joins_all_its_sources() -> None:
 
 def test_no_topics_ask_nothing() -> None:
     scripted = describing_cluster()
-    assert describe_topics(Cluster("b:1", connector=scripted.connect), []) == []
+    assert describe_topics(Cluster("b:1", connector=scripted.connect), []) == ([], None)
     assert scripted.requests_of(ApiKey.DESCRIBE_CONFIGS) == []

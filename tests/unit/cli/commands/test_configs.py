@@ -358,3 +358,29 @@ def test_every_subscription_to_client_metrics_is_described() -> None:
     assert done.stdout == "Dynamic configs for client-metric m are:\n"
     (asked,) = cluster.requests_of(ApiKey.DESCRIBE_CONFIGS)
     assert [(each.resource_type, each.resource_name) for each in asked.resources] == [(16, "m")]
+
+
+@pytest.mark.parametrize("words", [(), ("--output", "json")])
+def test_the_brokers_that_answer_are_shown_although_another_does_not(
+    words: tuple[str, ...],
+) -> None:
+    cluster = describing_cluster()
+    cluster.refuse = {BROKERS[1]}
+    outcome = configs("--describe", "--entity-type", "brokers", *words, cluster=cluster)
+    if words:
+        assert [each["entity_name"] for each in outcome.data] == ["2", ""]
+    else:
+        assert [line for line in outcome.stdout.splitlines() if line.endswith("are:")] == [
+            "Dynamic configs for broker 2 are:",
+            "Default configs for brokers in the cluster are:",
+        ]
+    assert "Connection to b:9001 could not be established" in outcome.stderr
+    assert outcome.status == 1
+
+
+def test_a_broker_that_does_not_answer_is_an_error_alone() -> None:
+    cluster = describing_cluster()
+    cluster.refuse = {BROKERS[2]}
+    words = ("--describe", "--entity-type", "brokers", "--entity-name", "2")
+    outcome = configs(*words, cluster=cluster)
+    assert (outcome.stdout, outcome.status) == ("", 1)

@@ -21,7 +21,11 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
 )
 from tests.harness.scripted.cli import Outcome, kafkapy
 from tests.harness.scripted.scripted_broker import ScriptedCluster
-from tests.harness.scripted.scripted_topics import TOPIC_ID, describing_cluster
+from tests.harness.scripted.scripted_topics import (
+    TOPIC_ID,
+    describe_configs,
+    describing_cluster,
+)
 
 CREATED = CreateTopicsResponse(topics=[CreatableTopicResult(name="n")])
 EXISTS = CreateTopicsResponse(
@@ -305,3 +309,25 @@ def test_topics_with_overrides_are_headers_only() -> None:
     outcome = topics("--describe", "--topics-with-overrides")
     (line,) = outcome.stdout.splitlines()
     assert line.endswith("Configs: min.insync.replicas=2,retention.ms=5")
+
+
+@pytest.mark.parametrize("words", [(), ("--output", "json")])
+def test_a_topic_that_is_deleted_meanwhile_does_not_hide_the_others(words: tuple[str, ...]) -> None:
+    def answer(request: Any, port: int) -> Any:
+        found = describe_configs(request, port)
+        for result in found.results:
+            if result.resource_name == "plain":
+                result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return found
+
+    cluster = describing_cluster(DESCRIBE_CONFIGS=answer)
+    outcome = topics("--describe", *words, cluster=cluster)
+    if words:
+        assert [topic["topic"] for topic in outcome.data] == ["t"]
+    else:
+        assert outcome.stdout.startswith("Topic: t\t")
+        assert "plain" not in outcome.stdout
+    assert outcome.stderr.startswith(
+        "Error while executing topic command : This server does not host this topic-partition.\n"
+    )
+    assert outcome.status == 1

@@ -16,7 +16,7 @@ from tests.harness.scripted.scripted_topics import TOPIC_ID, describing_cluster
 def described(*names: str, **script: Any) -> list:  # type: ignore[type-arg]
     cluster = Cluster("b:1", connector=describing_cluster(**script).connect)
     found = cluster.metadata(None).topics
-    return describe_topics(cluster, [found[name] for name in names])
+    return describe_topics(cluster, [found[name] for name in names])[0]
 
 
 def test_the_text_is_kafkas() -> None:
