@@ -238,21 +238,27 @@ def log_dir_moves(cluster: Cluster, wanted: Mapping[Replica, str]) -> list[LogDi
     return moves
 
 
-def cancel_moves(cluster: Cluster, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Stop the moves of partitions. Returns the partitions that were moving.
-
-    Raises:
-        ReassignmentFailed: some could not be cancelled, with the reasons.
+def cancel_moves(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> tuple[list[TopicPartition], dict[TopicPartition, ApiError]]:
+    """Stop the moves of partitions. Returns the partitions whose move was cancelled, and the
+    refusals. A move that ends meanwhile is neither.
     """
     running = running_reassignments(cluster, sorted(partitions))
     active = sorted(tp for tp, move in running.items() if move.adding or move.removing)
-    refused = alter_reassignments(cluster, dict.fromkeys(active)) if active else {}
-    if refused:
-        plural = "" if len(refused) == 1 else "s"
-        raise ReassignmentFailed(
-            f"Error cancelling partition reassignment{plural} for:\n" + _error_lines(refused)
-        )
-    return active
+    errors = alter_reassignments(cluster, dict.fromkeys(active)) if active else {}
+    refused = {
+        tp: error
+        for tp, error in errors.items()
+        if error.code is not ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    }
+    return [tp for tp in active if tp not in errors], refused
+
+
+def cancel_errors(refused: Mapping[TopicPartition, ApiError]) -> str:
+    """The error of Kafka's tool for moves that could not be cancelled."""
+    plural = "" if len(refused) == 1 else "s"
+    return f"Error cancelling partition reassignment{plural} for:\n" + _error_lines(refused)
 
 
 class CancelledLogDirMoves(NamedTuple):

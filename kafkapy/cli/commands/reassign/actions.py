@@ -57,9 +57,12 @@ def verify(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exit
 def cancel(cluster: Cluster, options: ReassignOptions, env: Environment) -> ExitStatus:
     """Stop the moves of a file. Fails if a broker does not respond: its moves may continue."""
     file = read_file(options)
-    partitions = reassignment.cancel_moves(cluster, file.targets)
-    text, replicas = cancelled_lines(partitions), list[Replica]()
+    partitions, uncancelled = reassignment.cancel_moves(cluster, file.targets)
+    text = cancelled_lines(partitions) if partitions or not uncancelled else []
+    replicas: list[Replica] = []
     try:
+        if uncancelled:
+            raise ReassignmentFailed(reassignment.cancel_errors(uncancelled))
         cancelled, refused, unknown = reassignment.cancel_log_dir_moves(cluster, file.log_dirs)
         if cancelled or not (refused or unknown):
             text += cancelled_log_dir_lines(cancelled)

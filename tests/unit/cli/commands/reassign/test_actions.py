@@ -379,6 +379,28 @@ def test_cancel(tool: Tool) -> None:
     ]
 
 
+def test_a_move_that_ends_meanwhile_does_not_keep_the_throttle_of_a_cancel(tool: Tool) -> None:
+    tool.moving.polls_left = 0
+    tool("--execute", "--throttle", "500")
+    tool.moving.refuse[T1] = (ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no move")
+    outcome = tool("--cancel")
+    assert outcome.stdout.startswith("Successfully cancelled partition reassignment for: t-0\nNone")
+    assert (outcome.stderr, outcome.status) == ("", 0)
+    assert tool.moving.configs == {}
+
+
+def test_the_cancelled_moves_are_named_although_another_is_refused(tool: Tool) -> None:
+    tool.moving.polls_left = 0
+    tool("--execute", "--throttle", "500")
+    tool.moving.refuse[T1] = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, "not alive")
+    outcome = tool("--cancel")
+    assert outcome.stdout == "Successfully cancelled partition reassignment for: t-0\n"
+    assert outcome.stderr == ("Error cancelling partition reassignment for:\nt-1: not alive\n")
+    assert outcome.status == 1
+    assert tool.moving.configs != {}
+    assert tool("--cancel", "--output", "json").data[0]["cancelled"] == []
+
+
 @pytest.mark.parametrize(
     ("action", "first"),
     [
