@@ -104,7 +104,10 @@ class FileTail:
     def read(self, max_bytes: int, *, ended: bool = False) -> list[Line]:
         """The next whole lines, about `max_bytes`; with `ended`, also a last, incomplete line."""
         start = self.cursor.offset
-        data = os.pread(self._fd, max(max_bytes, LINE_BYTES_MAX + 1), start)
+        size = max(max_bytes, LINE_BYTES_MAX + 1)
+        data = os.pread(self._fd, size, start)
+        # A full read may end within a line that goes on in the file.
+        ended = ended and len(data) < size
         lines: list[Line] = []
         at = 0
         while at < len(data):

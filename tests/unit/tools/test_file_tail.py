@@ -52,6 +52,18 @@ def test_a_last_line_without_end_counts_when_the_file_has_ended(log: Path) -> No
     tail.close()
 
 
+def test_a_backlog_of_a_rotated_file_loses_no_line_to_a_cut(tmp_path: Path) -> None:
+    lines = [b"%05d" % number * 20 for number in range(20_000)]
+    path = tmp_path / "app.log.1"
+    path.write_bytes(b"\n".join(lines))
+    tail = FileTail(path)
+    found: list[bytes] = []
+    while part := values(tail, ended=True):
+        found += part
+    assert found == lines
+    tail.close()
+
+
 def test_a_cursor_goes_on_where_it_was(log: Path) -> None:
     tail = FileTail(log)
     values(tail)
