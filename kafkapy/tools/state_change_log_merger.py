@@ -14,6 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from io import BufferedReader, FileIO
 from typing import BinaryIO, Final, cast
 
 from kafkapy.common.errors import ConfigError
@@ -56,7 +57,7 @@ def merge(paths: Sequence[str], line_filter: LineFilter) -> Iterator[MergedLine]
         ConfigError: a file cannot be read. All files are opened before the first line is returned.
     """
     with ExitStack() as files:
-        opened = [(path, files.enter_context(_open(path))) for path in paths]
+        opened = [(path, _open(path, files)) for path in paths]
         readers = [_selected_lines(path, file, line_filter) for path, file in opened]
         if len(readers) == 1:
             yield from readers[0]
@@ -135,16 +136,17 @@ class LineQueue:
             at = child
 
 
-def _open(path: str) -> BinaryIO:
+def _open(path: str, files: ExitStack) -> BinaryIO:
     try:
-        with open(path, "rb") as plain:
-            head = plain.read(6)
-        for magic, opener in _CODECS:
-            if head.startswith(magic):
-                return cast(BinaryIO, opener(path, "rb"))
-        return open(path, "rb", buffering=_BUFFER_BYTES)
+        # Opened once only: a pipe, such as bash's <(...), would lose what was read before.
+        file = files.enter_context(BufferedReader(FileIO(path), _BUFFER_BYTES))
+        head = file.peek()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
+    for magic, opener in _CODECS:
+        if head.startswith(magic):
+            return cast(BinaryIO, files.enter_context(opener(file, "rb")))
+    return file
 
 
 def _selected_lines(path: str, file: BinaryIO, line_filter: LineFilter) -> Iterator[MergedLine]:

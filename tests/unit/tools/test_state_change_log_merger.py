@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -50,6 +51,18 @@ def test_compressed_files(tmp_path: Path, suffix: str, compress: Callable[[bytes
     packed.write_bytes(packed.read_bytes()[:-10])
     with pytest.raises(ConfigError, match=f"rotated{suffix}: "):
         merged(plain, packed)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_log_that_comes_through_a_pipe_loses_no_line(
+    compress: Callable[[bytes], bytes],
+) -> None:
+    lines = [line(second, "a-0") for second in range(3)]
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end), os.fdopen(write_end, "wb") as writer:
+        writer.write(compress(b"\n".join(lines)))
+        writer.close()
+        assert merged(Path(f"/dev/fd/{read_end}")) == lines
 
 
 def test_damage_in_a_compressed_file(tmp_path: Path) -> None:
