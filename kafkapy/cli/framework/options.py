@@ -157,7 +157,7 @@ def properties_of(*files: str | None) -> dict[str, str]:
 
     found: dict[str, str] = {}
     for file in files:
-        found |= load_properties(file) if file else {}
+        found |= {} if file is None else load_properties(file)
     return found
 
 

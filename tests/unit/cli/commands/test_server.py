@@ -122,6 +122,14 @@ def test_nobody_to_stop(monkeypatch: pytest.MonkeyPatch, words: list[str]) -> No
     assert (outcome.stdout, outcome.status) == ("No kafka server to stop\n", 1)
 
 
+def test_an_empty_shell_variable_stops_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    processes = Processes(monkeypatch, 5, 7)
+    monkeypatch.setattr(broker_processes, "broker_of", lambda directories: 7)
+    outcome = kafkapy("server", "stop", "")
+    assert outcome.stderr.startswith("Cannot read : No such file or directory")
+    assert (outcome.status, processes.stopped) == (1, [])
+
+
 def test_a_broker_that_does_not_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     Processes(monkeypatch, 5, 6).stubborn = {6}
     outcome = kafkapy("server", "stop", "--timeout-ms", "10")
