@@ -73,7 +73,6 @@ TESTED_ELSEWHERE = {
     "kafkapy/admin/share_groups.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/commands/console_share_consumer.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/commands/verifiable_share_consumer.py": "tests/integration/test_share_groups.py",
-    "kafkapy/tools/perf/verifiable_share_consumer.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/framework/failures.py": "tests/unit/cli/commands/test_consumer_groups.py",
     "kafkapy/coordinator/groups/share/messages.py": "fields, no behaviour",
     "kafkapy/coordinator/groups/share/share_group.py": "test_heartbeat.py, test_states.py",

@@ -9,6 +9,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus
+from kafkapy.cli.framework.interrupts import stoppable
 from kafkapy.cli.framework.json_events import emitter
 from kafkapy.cli.framework.options import (
     ClusterOptions,
@@ -18,7 +19,6 @@ from kafkapy.cli.framework.options import (
     require,
     value,
 )
-from kafkapy.cli.framework.termination import terminable
 
 
 @dataclass
@@ -45,10 +45,11 @@ def run(options: VerifiableShareConsumerOptions, env: Environment) -> ExitStatus
         "bootstrap.servers": options.bootstrap_server or "",
         "group.id": options.group_id or "",
     }
-    with terminable():
+    with stoppable() as interrupt:
         consumer = VerifiableShareConsumer(
             make_share_consumer(properties, Reporter(env.warn)),
             emitter(env),
+            lambda: interrupt.seen,
             max_messages=options.max_messages,
             verbose=options.verbose,
         )

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from confluent_kafka import KafkaException, Message, ShareConsumer
@@ -18,30 +18,43 @@ _POLL_S: Final = 0.1
 
 
 class VerifiableShareConsumer:
-    """Reads a topic. `emit` gets the name and the fields of each event."""
+    """Reads a topic until the last record, or until `is_stopped`. `emit` gets the name and the
+    fields of each event.
+    """
 
     def __init__(
-        self, consumer: ShareConsumer, emit: Emit, *, max_messages: int = -1, verbose: bool = False
+        self,
+        consumer: ShareConsumer,
+        emit: Emit,
+        is_stopped: Callable[[], bool] = lambda: False,
+        *,
+        max_messages: int = -1,
+        verbose: bool = False,
     ) -> None:
         self._consumer = consumer
         self._emit = emit
+        self._is_stopped = is_stopped
         self._max_messages = max_messages
         self._verbose = verbose
         self.consumed = 0
 
     def run(self, topic: str) -> None:
-        """Read until the last record, or until the process is stopped. Call `finish` afterwards.
+        """Read the records. Call `finish` afterwards.
 
         Raises:
             ApiError: the consumer cannot continue.
         """
         self._emit("startup_complete", {})
         subscribe(self._consumer, [topic])
-        while self._max_messages < 0 or self.consumed < self._max_messages:
+        while self._has_more():
             batch = self._consumer.poll(_POLL_S) or []
             records = [message for message in batch if _is_record(message)]
             if records:
                 self._consume(records)
+
+    def _has_more(self) -> bool:
+        limit = self._max_messages
+        return not self._is_stopped() and (limit < 0 or self.consumed < limit)
 
     def finish(self) -> None:
         """Leave the group."""
