@@ -15,7 +15,11 @@ _NULLABLE_STRING: Final = Nullable(_STRING)
 
 _GROUP: Final = Schema((Field("groupId", _STRING),), highest=0x7FFF)
 _MEMBER: Final = Schema((Field("groupId", _STRING), Field("memberId", _STRING)), highest=0x7FFF)
+_REGEX: Final = Schema(
+    (Field("groupId", _STRING), Field("regularExpression", _STRING)), highest=0x7FFF
+)
 _EPOCH: Final = Schema((Field("epoch", "int32"),), flexible=0)
+_TARGET_EPOCH_VALUE: Final = Schema((Field("assignmentEpoch", "int32"),), flexible=0)
 
 _OFFSET_KEY: Final = Schema(
     (Field("group", _STRING), Field("topic", _STRING), Field("partition", "int32")), highest=1
@@ -54,6 +58,7 @@ _CLASSIC_GROUP_VALUE: Final = Schema(
     flexible=4,
 )
 _TOPIC_PARTITIONS: Final = (Field("topicId", _UUID), Field("partitions", ["int32"]))
+_TARGET_VALUE: Final = Schema((Field("topicPartitions", [_TOPIC_PARTITIONS]),), flexible=0)
 _PARTITION_METADATA: Final = (
     Field("topicId", _UUID),
     Field("topicName", _STRING),
@@ -100,27 +105,27 @@ _SHARE_MEMBER_VALUE: Final = Schema(
     ),
     flexible=0,
 )
+_SHARE_TOPIC: Final = (Field("topicId", _UUID), Field("topicName", _STRING))
+_SHARE_TOPICS: Final = [(*_SHARE_TOPIC, Field("partitions", ["int32"]))]
 _SHARE_PARTITIONS_VALUE: Final = Schema(
-    (
-        Field(
-            "initializedTopics",
-            [
-                (
-                    Field("topicId", _UUID),
-                    Field("topicName", _STRING),
-                    Field("partitions", ["int32"]),
-                )
-            ],
-        ),
-        Field("deletingTopics", [(Field("topicId", _UUID), Field("topicName", _STRING))]),
-    ),
+    (Field("initializedTopics", _SHARE_TOPICS), Field("deletingTopics", [_SHARE_TOPIC])),
+    flexible=0,
+)
+_SHARE_STATES_VALUE: Final = Schema(
+    (Field("initializingTopics", _SHARE_TOPICS), *_SHARE_PARTITIONS_VALUE.fields), flexible=0
+)
+# Members of share groups revoke no partitions.
+_SHARE_CURRENT_ASSIGNMENT_VALUE: Final = Schema(_CURRENT_ASSIGNMENT_VALUE.fields[:-1], flexible=0)
+_REGEX_VALUE: Final = Schema(
+    (Field("topics", [_STRING]), Field("version", "int64"), Field("timestamp", "int64")),
     flexible=0,
 )
 
 GROUP_METADATA: Final = 2
 """The key version of a classic group's metadata."""
 
-# key version -> (key, value), as `GroupCoordinatorRecordSerde` of Kafka 3.9.
+# key version -> (key, value), as `GroupCoordinatorRecordSerde`. From 11 on as in Kafka 4.1: our
+# brokers write these records; Kafka 3.9 writes none of them.
 CONSUMER_OFFSETS: Final[dict[int, tuple[Schema, Schema]]] = {
     0: (_OFFSET_KEY, _OFFSET_VALUE),
     1: (_OFFSET_KEY, _OFFSET_VALUE),
@@ -128,12 +133,17 @@ CONSUMER_OFFSETS: Final[dict[int, tuple[Schema, Schema]]] = {
     3: (_GROUP, _EPOCH),
     4: (_GROUP, Schema((Field("topics", [_PARTITION_METADATA]),), flexible=0)),
     5: (_MEMBER, _MEMBER_VALUE),
-    6: (_GROUP, Schema((Field("assignmentEpoch", "int32"),), flexible=0)),
-    7: (_MEMBER, Schema((Field("topicPartitions", [_TOPIC_PARTITIONS]),), flexible=0)),
+    6: (_GROUP, _TARGET_EPOCH_VALUE),
+    7: (_MEMBER, _TARGET_VALUE),
     8: (_MEMBER, _CURRENT_ASSIGNMENT_VALUE),
     9: (_GROUP, _SHARE_PARTITIONS_VALUE),
     10: (_MEMBER, _SHARE_MEMBER_VALUE),
-    11: (_GROUP, _EPOCH),
+    11: (_GROUP, Schema((*_EPOCH.fields, Field("metadataHash", "int64")), flexible=0)),
+    12: (_GROUP, _TARGET_EPOCH_VALUE),
+    13: (_MEMBER, _TARGET_VALUE),
+    14: (_MEMBER, _SHARE_CURRENT_ASSIGNMENT_VALUE),
+    15: (_GROUP, _SHARE_STATES_VALUE),
+    16: (_REGEX, _REGEX_VALUE),
 }
 
 _NAMED_PARTITIONS: Final = [(Field("topic", _STRING), Field("partitions", ["int32"]))]
