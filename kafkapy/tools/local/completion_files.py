@@ -8,6 +8,7 @@ file. Two marks enclose these lines.
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,7 +137,8 @@ def without_block(text: str) -> str:
 
 def _around_block(text: str) -> tuple[str, bool, str]:
     """The text before our lines, whether our lines exist, and the text after them."""
-    before, begin, rest = text.partition(BEGIN + "\n")
+    # The last mark: an earlier one without an end may be followed by the user's own lines.
+    before, begin, rest = text.rpartition(BEGIN + "\n")
     _, end, after = rest.partition(END + "\n")
     return (before, True, after) if begin and end else (text, False, "")
 
@@ -154,16 +156,31 @@ def apply(changes: Sequence[Change]) -> None:
             if change.text is None:
                 os.unlink(change.path)
             else:
-                change.path.parent.mkdir(parents=True, exist_ok=True)
-                change.path.write_text(change.text)
+                _replace(change.path, change.text)
         except OSError as error:
             raise FilesError(f"Cannot write {change.path}: {error.strerror}") from error
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file atomically: a full disk must not empty a start-up file. A link stays."""
+    target = path.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fd, name = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.parent)
+    partial = Path(name)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(text.encode())
+        partial.chmod(target.stat().st_mode if target.exists() else 0o644)
+        partial.replace(target)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def _read(path: Path) -> str | None:
     """The text of a file; None if it does not exist."""
     try:
-        return path.read_text()
+        return path.read_bytes().decode()  # with the ends of its lines
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -76,6 +79,44 @@ def test_a_last_line_without_an_end_gets_one() -> None:
 def test_marks_without_an_end_are_not_ours_to_cut() -> None:
     broken = f"{BEGIN}\nalias a=b\n"
     assert without_block(broken) == broken
+
+
+def test_after_a_removed_end_mark_no_line_of_the_user_is_cut() -> None:
+    broken = f"{BEGIN}\nalias a=b\n"
+    assert without_block(with_block(broken, ["one"])) == broken
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can be written."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_does_not_empty_the_start_up_file(tmp_path: Path) -> None:
+    startup = tmp_path / ".bashrc"
+    startup.write_text("alias a=b\n")
+    change = Change(startup, "alias a=b\n", "alias a=b\nmore\n")
+    with full_disk(), pytest.raises(FilesError, match=r"Cannot write .*/\.bashrc"):
+        apply([change])
+    assert startup.read_text() == "alias a=b\n"
+    assert list(tmp_path.iterdir()) == [startup]
+
+
+def test_a_start_up_file_stays_a_link_with_its_mode_and_line_ends(tmp_path: Path) -> None:
+    kept, startup = tmp_path / "dotfiles", tmp_path / ".bashrc"
+    kept.write_bytes(b"alias a=b\r\n")
+    kept.chmod(0o600)
+    startup.symlink_to(kept)
+    where = places("bash", {"HOME": str(tmp_path)}, bash_completion=False)
+    apply(install(where, "script\n"))
+    assert startup.is_symlink()
+    assert kept.read_bytes().startswith(b"alias a=b\r\n" + BEGIN.encode())
+    assert kept.stat().st_mode & 0o777 == 0o600
 
 
 def test_installed_twice_and_taken_away(tmp_path: Path) -> None:
