@@ -92,5 +92,9 @@ def _escaped(text: str) -> str:
 
 
 def _quoted(word: str) -> str:
-    """Quote a word of ExecStart. systemd reads quotes as a shell does, and expands $ and %."""
+    """Quote a word of ExecStart. systemd reads quotes as a shell does, and expands $ and %. It also
+    reads C's escapes within quotes.
+    """
+    for text, escape in (("\\", r"\\"), ("\n", r"\n"), ("\r", r"\r")):
+        word = word.replace(text, escape)
     return shlex.quote(_escaped(word).replace("$", "$$"))

@@ -49,3 +49,12 @@ def test_a_service_of_a_user_with_many_brokers() -> None:
     assert service["ExecReload"] == "/bin/kill -HUP $MAINPID"
     assert parsed(unit.text)["Install"]["WantedBy"] == "default.target"
     assert next_commands(True)[0] == "systemctl --user daemon-reload"
+
+
+def test_the_name_of_a_file_adds_no_line_to_the_unit() -> None:
+    file = Path("/srv/a\\b\nExecStartPre=/bin/sh")
+    _, unit = service_files("/bin/python", file, None, "kafka", None)
+    service = parsed(unit.text)["Service"]
+    assert "ExecStartPre" not in service
+    # systemd reads C's escapes in quotes too.
+    assert service["ExecStart"].endswith(r"start '/srv/a\\b\nExecStartPre=/bin/sh'")
