@@ -13,6 +13,8 @@ The files of a cluster in DIR:
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -184,10 +186,12 @@ def load(directory: Path) -> ClusterLayout | None:
     """The cluster of a directory; None if it has none.
 
     Raises:
-        ConfigError: its file cannot be read, or is malformed.
+        ConfigError: its file cannot be read, or is malformed; or the directory is that of another
+            user in /tmp.
     """
     file = directory / FILE
     try:
+        _check_owner(directory)
         found = json.loads(file.read_text())
         return _decoded(directory, found)
     except FileNotFoundError:
@@ -196,6 +200,19 @@ def load(directory: Path) -> ClusterLayout | None:
         raise ConfigError(f"Cannot read {file}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file} is damaged ({error}): repair or remove it") from error
+
+
+def _check_owner(directory: Path) -> None:
+    """Refuse a directory that another user has created where every user can, as in /tmp: its links
+    and its properties would act with the rights of this user.
+
+    Raises:
+        ConfigError: it belongs to another user.
+        OSError: it cannot be found.
+    """
+    is_own = directory.stat().st_uid == os.geteuid()
+    if not is_own and directory.parent.stat().st_mode & stat.S_ISVTX:
+        raise ConfigError(f"{directory} belongs to another user: name another one with --dir")
 
 
 def _decoded(directory: Path, found: Any) -> ClusterLayout:

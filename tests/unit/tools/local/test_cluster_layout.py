@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,15 @@ def test_a_cluster_from_before_there_was_a_choice_has_apaches(tmp_path: Path) ->
     (tmp_path / FILE).write_text(json.dumps(rows))
     with pytest.raises(ConfigError, match="is damaged"):
         load(tmp_path)
+
+
+def test_a_cluster_that_another_user_has_put_into_tmp_is_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "kafkapy-cluster"
+    create(directory, 1, 9092, {}).save()
+    monkeypatch.setattr(os, "geteuid", lambda: directory.stat().st_uid + 1)
+    assert load(directory) is not None  # in a directory of one's own, such as a volume
+    tmp_path.chmod(0o1777)
+    with pytest.raises(ConfigError, match="kafkapy-cluster belongs to another user"):
+        load(directory)
