@@ -79,10 +79,6 @@ HINTS_BY_TEXT: Final = (
         r"^All log directories are offline|^Cannot write .*/embedded-store: ",
         "log.dirs needs a directory that this user can write and that has room",
     ),
-    (
-        r"^Invalid value .* for configuration|is not a listener: expected",
-        "correct the line of the property file, or override it: --override NAME=VALUE",
-    ),
     (r"^Topic .* does not exist as expected", HINTS_BY_CODE[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]),
     (
         r"^ZooKeeper at .* cannot be reached",
@@ -152,6 +148,7 @@ def hint(error: BaseException, words: Sequence[str]) -> str | None:
         or _of_config(str(error))
         or _of_json(str(error), words)
         or _of_listener(str(error))
+        or _of_property(str(error), words)
         or next((h for each in chain if (h := HINTS_BY_CAUSE.get(type(each).__name__))), None)
         or next(
             (h for e in chain if isinstance(e, ApiError) and (h := HINTS_BY_CODE.get(e.code))), None
@@ -171,10 +168,14 @@ def _of_option(text: str, words: Sequence[str]) -> str | None:
     unknown = re.fullmatch(r"(.+) is not a recognized option", text)
     if unknown is None or not words or words[0] not in COMMANDS:
         return None
-    names = [name for spec in load(words[0]).specs() for name in spec.names]
+    names = _option_names(words[0])
     similar = [name for name in _REPLACEMENTS.get(unknown[1], ()) if name in names]
     similar += difflib.get_close_matches(unknown[1], names, n=1, cutoff=0.7)
     return f"did you mean --{similar[0]}?" if similar else None
+
+
+def _option_names(command: str) -> list[str]:
+    return [name for spec in load(command).specs() for name in spec.names]
 
 
 def _of_config(text: str) -> str | None:
@@ -200,6 +201,15 @@ def _of_listener(text: str) -> str | None:
         "a broker listens on a name or an address of this machine, and on a port that this user may"
         " have: correct the property"
     )
+
+
+def _of_property(text: str, words: Sequence[str]) -> str | None:
+    """A hint for a wrong property of a broker, for the commands that override properties."""
+    if re.search(r"^Invalid value .* for configuration|is not a listener: expected", text) is None:
+        return None
+    if not words or words[0] not in COMMANDS or "override" not in _option_names(words[0]):
+        return None
+    return "correct the line of the property file, or override it: --override NAME=VALUE"
 
 
 def _of_json(text: str, words: Sequence[str]) -> str | None:

@@ -55,6 +55,13 @@ def test_the_text_of_an_error_without_a_cause_decides(text: str, part: str) -> N
     assert part in (hint(ConfigError(text), ["server"]) or "")
 
 
+def test_no_flag_is_advised_that_the_command_does_not_have() -> None:
+    error = ConfigError("Invalid value x for configuration clientPort: it must be a port")
+    assert "--override" in (hint(error, ["server", "start"]) or "")
+    for command in ("zookeeper", "topics", "configs"):
+        assert "--override" not in (hint(error, [command]) or "")
+
+
 @pytest.mark.parametrize(
     ("command", "option", "meant"),
     [
