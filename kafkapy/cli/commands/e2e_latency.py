@@ -16,7 +16,7 @@ from kafkapy.cli.framework.options import (
     properties_of,
     values,
 )
-from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.output import Report, Table, number_json, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.java_numbers import is_natural
 
@@ -74,7 +74,7 @@ def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
     live.clear()
     data = {
         "messages": latencies.messages,
-        "average_ms": latencies.average_ms,
+        "average_ms": number_json(latencies.average_ms),
         **latencies.percentiles_ms,
     }
     table = Table(("What", "ms"), [(name, ms) for name, ms in data.items() if name != "messages"])

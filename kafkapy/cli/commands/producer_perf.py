@@ -19,7 +19,7 @@ from kafkapy.cli.framework.options import (
     value,
     values,
 )
-from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.output import Report, Table, number_json, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.errors import ConfigError
 
@@ -89,8 +89,9 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
         if options.print_metrics:
             metrics.wait_for_update(producer.poll)
     live.clear()
-    data = {"topic": options.topic, **totals._asdict()}
-    rows = [(name, shown) for name, shown in data.items() if name != "percentiles_ms"]
+    found = {"topic": options.topic, **totals._asdict()}
+    data = {n: number_json(v) if isinstance(v, float) else v for n, v in found.items()}
+    rows = [(name, shown) for name, shown in found.items() if name != "percentiles_ms"]
     rows += [(f"latency_ms {name}", ms) for name, ms in totals.percentiles_ms.items()]
     text = [totals.line(), *(metrics.lines() if options.print_metrics else [])]
     show(

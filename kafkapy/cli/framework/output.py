@@ -9,6 +9,7 @@ The JSON is one line, with the same envelope for every command:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -61,6 +62,13 @@ def to_json(command: str, data: Sequence[Any]) -> str:
 
     envelope = {"kafkapy": ENVELOPE_VERSION, "command": command, "data": data}
     return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+
+
+def number_json(number: float) -> float | None:
+    """A number in a row of data; null for those that JSON does not have, such as the average of
+    nothing.
+    """
+    return number if math.isfinite(number) else None
 
 
 def error_json(error: ApiError | None) -> dict[str, str | None]:

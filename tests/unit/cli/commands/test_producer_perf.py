@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from kafkapy.cli.commands.producer_perf import ProducerPerfOptions, producer_properties
+from kafkapy.tools.local.ports import free_port
 from tests.harness.scripted.cli import kafkapy
 
 NEEDED = ("--topic", "t", "--num-records", "1", "--throughput", "-1")
@@ -33,6 +35,14 @@ def test_wrong_words(words: list[str], said: str) -> None:
     done = kafkapy("producer-perf", *words)
     assert said in done.stderr
     assert (done.stdout, done.status) == ("", 1)
+
+
+def test_a_run_without_an_acknowledgement_is_read_by_every_json_parser() -> None:
+    words = ("--topic", "t", "--num-records", "0", "--record-size", "1", "--throughput", "-1")
+    server = ("--bootstrap-server", f"127.0.0.1:{free_port('127.0.0.1')}")
+    done = kafkapy("producer-perf", *words, *server, "--output", "json")
+    (row,) = orjson.loads(done.stdout)["data"]
+    assert (row["records"], row["avg_latency_ms"]) == (0, None)
 
 
 def test_properties_come_from_words_then_the_file(tmp_path: Path) -> None:
