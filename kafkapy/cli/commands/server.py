@@ -41,7 +41,7 @@ class ServerOptions(CommonOptions):
     )
     pid: int | None = value("stop: the process.", metavar="PID")
     log_dir: str | None = value("stop: the broker that runs on this directory.", metavar="DIR")
-    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS)
+    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS, bits=32)
     signal: str = value("stop: the signal.", metavar="NAME", default="TERM")
     run_as: str | None = value(
         "install-service: the account that the broker runs as.", metavar="ACCOUNT"

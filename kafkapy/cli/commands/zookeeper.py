@@ -51,7 +51,7 @@ class ZooKeeperOptions(CommonOptions):
     )
     port: int | None = value("start: the client port; overrides the file.", metavar="PORT")
     pid: int | None = value("stop: the process.", metavar="PID")
-    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS)
+    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS, bits=32)
     zookeeper: str | None = value(
         "export, import: the ZooKeeper to read or to write.", metavar="HOST:PORT,.../CHROOT"
     )

@@ -65,6 +65,7 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
         (["install-service", "/dev/null"], "An account is required: --run-as ACCOUNT, or --user"),
         (["install-service", "/dev/null", "--run-as", "no-one"], "There is no account no-one"),
         (["start", "/nope"], "Cannot read /nope: No such file or directory"),
+        (["stop", "--timeout-ms", "3000000000"], "Cannot parse argument '3000000000' of option t"),
         (["stop", "--log-dir", "/nope", "--pid", "x"], "Cannot parse argument 'x' of option pid"),
     ],
 )
