@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafkapy.record.batch_header import MAGIC, BatchHeader
+from kafkapy.record.batch_header import MAGIC
+from kafkapy.record.codec import Codec
 from kafkapy.record.records import Record, batch_records, records_payload
 from kafkapy.tools.dump.decoders import is_text, java_text, json_text
 from kafkapy.tools.dump.findings import Findings
@@ -88,11 +89,11 @@ class TextPrinter:
             crcs = (m.crc for m in read_messages(batch.data, batch.header))
         for record in batch_records(batch.data, batch.header):
             tracker.add(record.offset)
-            self._line(self._record(batch.header, record, next(crcs, None)))
+            self._line(self._record(batch, record, next(crcs, None)))
         return tracker.offsets()
 
-    def _record(self, header: BatchHeader, record: Record, crc: int | None) -> str:
-        line = ""
+    def _record(self, batch: Batch, record: Record, crc: int | None) -> str:
+        line, header = "", batch.header
         if self._depth.metadata:
             line = (
                 f"| offset: {record.offset} {record.timestamp_type.label}: {record.timestamp}"
@@ -103,7 +104,10 @@ class TextPrinter:
                 names = ",".join(name for name, _ in record.headers)
                 line += f" sequence: {record.sequence} headerKeys: [{names}]"
             if crc is not None:
-                line += f" isValid: true crc: {crc}}}"  # Kafka prints the unmatched brace
+                # Messages within a compressed one were checked when they were read.
+                is_valid = batch.is_valid or header.codec is not Codec.NONE
+                # Kafka prints the unmatched brace.
+                line += f" isValid: {_java_bool(is_valid)} crc: {crc}}}"
             if header.is_control:
                 line += f" {control_text(record)}"
         if self._depth.decoder is not None and not header.is_control:
