@@ -55,6 +55,13 @@ def test_what_one_tool_sends_the_other_reads(kafkapy: Kafkapy) -> None:
     assert found.groups() == (f"{2000 * 100 / 1024 / 1024:.4f}", "2000")
 
 
+def test_an_unknown_offset_is_a_number_as_in_kafkas_events(kafkapy: Kafkapy) -> None:
+    topic = make_topic(kafkapy, "verifiable-acks-0")
+    sent = kafkapy("verifiable-producer", "--topic", topic, "--max-messages", "1", "--acks", "0")
+    (acked,) = [e for e in events(sent.stdout) if e["name"] == "producer_send_success"]
+    assert acked["offset"] == -1
+
+
 def test_a_reader_that_waits_too_long_says_so(kafkapy: Kafkapy) -> None:
     topic = make_topic(kafkapy, "perf-empty")
     words = ("--topic", topic, "--messages", "5", "--timeout", "100", "--hide-header")

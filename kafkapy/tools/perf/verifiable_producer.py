@@ -118,6 +118,7 @@ class VerifiableProducer:
             self._failed(error, key, value)
             return
         self.acked += 1
+        offset = message.offset()  # unknown with acks=0
         self._emit(
             "producer_send_success",
             {
@@ -125,7 +126,7 @@ class VerifiableProducer:
                 "value": value,
                 "topic": message.topic(),
                 "partition": message.partition(),
-                "offset": message.offset(),
+                "offset": -1 if offset is None else offset,
             },
         )
 
