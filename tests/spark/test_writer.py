@@ -83,6 +83,7 @@ def test_a_stream_from_topic_to_topic(
         .writeStream.format("kafkapy")
         .options(**sink(target), checkpointLocation=str(tmp_path))
         .trigger(availableNow=True)
+        .queryName("upper")
         .start()
     )
     query.awaitTermination()

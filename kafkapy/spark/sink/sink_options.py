@@ -19,7 +19,8 @@ COLUMN_TYPES: Final = {
     "headers": ("array<struct<key:string,value:binary>>",),
 }
 _KNOWN: Final = frozenset(option.name.lower() for option in SINK_OPTIONS)
-_IGNORED: Final = frozenset(("checkpointlocation", "includeheaders"))  # Spark's own; no effect
+# Spark's own options, without effect here. `queryName` is that of `DataStreamWriter`.
+_IGNORED: Final = frozenset(("checkpointlocation", "includeheaders", "queryname"))
 _FORBIDDEN: Final = {
     "key.serializer": "is not supported as keys are written as bytes",
     "value.serializer": "is not supported as values are written as bytes",

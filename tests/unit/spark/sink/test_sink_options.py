@@ -19,6 +19,11 @@ def test_the_checkpoint_that_spark_adds_is_ignored() -> None:
     assert options.producer.acks == -1
 
 
+def test_a_query_with_a_name_can_be_written() -> None:
+    """Spark passes `queryName` to the sink, too."""
+    assert parse_sink_options({**REQUIRED, "topic": "t", "queryName": "orders"}).topic == "t"
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
