@@ -85,6 +85,7 @@ class Cluster:
         self._brokers: dict[int, Broker] = {}
         self._topics: dict[str, TopicMetadata] = {}
         self._latest_metadata: ClusterMetadata | None = None
+        self._has_connected = False
 
     def __enter__(self) -> Self:
         return self
@@ -360,7 +361,7 @@ class Cluster:
             except ApiError as error:
                 last = error
         assert last is not None
-        if self._latest_metadata is not None:
+        if self._has_connected:
             raise last
         # No broker ever answered: the address is wrong or the broker is down, not failing over.
         raise ApiError(
@@ -372,6 +373,7 @@ class Cluster:
         transport = self._connector(host, port, self._security, timeout_ms / 1000)
         channel = Channel(transport, f"{host}:{port}", self.client_id, self._allocate)
         channel.negotiate(self.request_timeout_ms)
+        self._has_connected = True
         if self._security.sasl:
             self._log_in(channel)
         return channel

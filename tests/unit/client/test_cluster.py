@@ -71,6 +71,18 @@ def test_an_unreachable_cluster_is_said_at_once() -> None:
     assert e.value.code is ErrorCode.BROKER_NOT_AVAILABLE
 
 
+def test_a_first_broker_that_restarts_is_awaited_before_it_has_sent_metadata() -> None:
+    lost: list[Any] = [ConnectionResetError(104, "reset"), metadata()]
+    scripted = ScriptedCluster({ApiKey.METADATA: lost})
+    is_up = iter([True, False, True])
+
+    def connect(host: str, port: int, security: Any, timeout_s: float) -> Any:
+        scripted.refuse = set() if next(is_up) else {port}
+        return scripted.connect(host, port, security, timeout_s)
+
+    assert Cluster("b:9092", connector=connect).metadata([]).cluster_id == "cluster"
+
+
 def test_a_lost_connection_is_opened_again() -> None:
     answers: list[Any] = [metadata(), ConnectionResetError(104, "reset"), metadata()]
     scripted = ScriptedCluster({ApiKey.METADATA: answers})
