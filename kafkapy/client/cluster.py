@@ -6,6 +6,7 @@ controller or coordinator that moved, or a lost connection; not refused requests
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -28,6 +29,9 @@ REQUEST_TIMEOUT_MS: Final = 30_000
 API_TIMEOUT_MS: Final = 60_000
 CONNECT_TIMEOUT_MS: Final = 10_000
 RETRY_BACKOFF_MS: Final = 100
+LAST_REQUEST_S: Final = 1.0
+"""The time of a request at the end of the API timeout. It is enough for a slow broker, so that the
+call fails with the broker's error."""
 
 # Errors after which another broker, or the same one later, may succeed.
 MOVED_ERRORS: Final = frozenset(
@@ -86,6 +90,7 @@ class Cluster:
         self._topics: dict[str, TopicMetadata] = {}
         self._latest_metadata: ClusterMetadata | None = None
         self._has_connected = False
+        self._deadline_s = math.inf  # of the running call
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +130,8 @@ class Cluster:
         """
         channel = self.channel(broker_id, message)
         version = channel.version_for(message, min_version, max_version)
-        return channel.exchange(message, version, timeout_ms or self.request_timeout_ms)
+        limit_ms = self._limit_ms(timeout_ms or self.request_timeout_ms)
+        return channel.exchange(message, version, limit_ms)
 
     def request_ahead(
         self,
@@ -325,15 +331,27 @@ class Cluster:
         raise last
 
     def attempts(self) -> Iterable[int]:
-        """Count attempts, a back-off apart, until the API timeout has passed."""
-        deadline = time.monotonic() + self.api_timeout_ms / 1000
-        attempt = 0
-        while True:
-            yield attempt
-            attempt += 1
-            if time.monotonic() + self._backoff_ms / 1000 > deadline:
-                return
-            self.pause()
+        """Count attempts, a back-off apart, until the API timeout has passed. Attempts and requests
+        within an attempt end at the same time.
+        """
+        outer_deadline_s = self._deadline_s
+        deadline_s = min(outer_deadline_s, time.monotonic() + self.api_timeout_ms / 1000)
+        self._deadline_s = deadline_s
+        try:
+            attempt = 0
+            while True:
+                yield attempt
+                attempt += 1
+                if time.monotonic() + self._backoff_ms / 1000 > deadline_s:
+                    return
+                self.pause()
+        finally:
+            self._deadline_s = outer_deadline_s
+
+    def _limit_ms(self, timeout_ms: int) -> int:
+        """The time limit of a request, within that of the running call."""
+        left_s = max(self._deadline_s - time.monotonic(), LAST_REQUEST_S)
+        return int(min(timeout_ms, left_s * 1000))
 
     def _cache_metadata(self, found: ClusterMetadata) -> None:
         self._latest_metadata = found
@@ -369,19 +387,19 @@ class Cluster:
         ) from last
 
     def _open(self, host: str, port: int) -> Channel:
-        timeout_ms = min(CONNECT_TIMEOUT_MS, self.api_timeout_ms)
+        timeout_ms = self._limit_ms(min(CONNECT_TIMEOUT_MS, self.api_timeout_ms))
         transport = self._connector(host, port, self._security, timeout_ms / 1000)
         channel = Channel(transport, f"{host}:{port}", self.client_id, self._allocate)
-        channel.negotiate(self.request_timeout_ms)
-        self._has_connected = True
+        channel.negotiate(self._limit_ms(self.request_timeout_ms))
         if self._security.sasl:
             self._log_in(channel)
+        self._has_connected = True
         return channel
 
     def _log_in(self, channel: Channel) -> None:
         from kafkapy.client.sasl import authenticate
 
-        authenticate(channel, self._security, self.request_timeout_ms)
+        authenticate(channel, self._security, self._limit_ms(self.request_timeout_ms))
 
     def _ensure_login(self, channel: Channel) -> Channel:
         if channel.needs_login:

@@ -82,6 +82,7 @@ class ScriptedTransport:
         self.cluster = cluster
         self.port = port
         self.closed = False
+        self.limit_s: float | None = None
         self._incoming = bytearray()
         self._outgoing = bytearray()
         self._failure: BaseException | None = None
@@ -126,6 +127,7 @@ class ScriptedTransport:
 
     def settimeout(self, seconds: float | None) -> None:
         assert seconds is None or seconds > 0
+        self.limit_s = seconds
 
     def close(self) -> None:
         self.closed = True

@@ -19,6 +19,7 @@ from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordina
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.stepped_time import SteppedTime
 
 TOPICS = {"t": {0: (1, [1, 2], [1]), 1: (2, [2, 1], [2])}}
 
@@ -96,6 +97,33 @@ def test_a_leader_is_waited_for() -> None:
     leaderless = metadata({"t": {0: (-1, [1], [1])}})
     scripted = ScriptedCluster({ApiKey.METADATA: [leaderless, leaderless, metadata(TOPICS)]})
     assert cluster_on(scripted).leader_of(TopicPartition("t", 0)) == 1
+
+
+def test_nested_retries_end_with_the_api_timeout_and_not_a_minute_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`leader_of` waits for a leader, and the metadata of each attempt for a broker."""
+    stepped = SteppedTime()
+    monkeypatch.setattr("kafkapy.client.cluster.time", stepped)
+    begin_s = stepped.monotonic()
+    answers = iter([25, 25])
+
+    def answer(request: Any, port: int) -> Any:
+        leaderless = metadata({"t": {0: (-1, [1], [1])}})
+        for seconds in answers:
+            stepped.sleep(seconds)
+            return leaderless(request, port)
+        stepped.sleep(scripted.connections[-1].limit_s or 0)
+        return ConnectionResetError(104, "reset")
+
+    scripted = ScriptedCluster({ApiKey.METADATA: answer})
+    cluster = cluster_on(scripted)
+    with pytest.raises(ApiError, match="reset"):
+        cluster.leader_of(TopicPartition("t", 0))
+    assert stepped.monotonic() - begin_s <= 61
+    scripted.script[ApiKey.METADATA] = metadata(TOPICS)  # the next call has time of its own
+    assert cluster.leader_of(TopicPartition("t", 0)) == 1
+    assert scripted.connections[-1].limit_s == pytest.approx(30, abs=1)
 
 
 @pytest.mark.parametrize(
