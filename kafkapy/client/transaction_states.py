@@ -25,9 +25,9 @@ def transaction_state(cluster: Cluster, transactional_id: str) -> str | None:
           coordinator's error, such as TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
-    cluster.channel().version_for(request)
 
     def describe() -> str | None:
+        cluster.channel().version_for(request)  # brokers without it have no transactions
         coordinator = find_coordinator(cluster, transactional_id, TRANSACTION_KEY_TYPE)
         response = cluster.request(request, broker_id=coordinator)
         (found,) = response.transaction_states

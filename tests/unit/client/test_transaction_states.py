@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.client.cluster import Cluster
@@ -47,6 +49,20 @@ def test_a_refusal_is_raised_and_a_coordinator_that_loads_is_asked_again() -> No
     with pytest.raises(ApiError, match="COORDINATOR_LOAD_IN_PROGRESS"):
         transaction_state(Cluster("b:1", connector=loading.connect), "x")
     assert len(loading.requests_of(ApiKey.DESCRIBE_TRANSACTIONS)) > 1
+
+
+def test_a_task_waits_for_a_broker_that_restarts_before_it_writes() -> None:
+    """Without the state, a task with `exactlyOnce` fails."""
+    cluster = scripted(ErrorCode.NONE, "CompleteCommit")
+    is_up = iter([True, False, True, True])
+
+    def connect(host: str, port: int, security: Any, timeout_s: float) -> Any:
+        cluster.refuse = set() if next(is_up) else {port}
+        return cluster.connect(host, port, security, timeout_s)
+
+    kept = Cluster("b:1", connector=connect)
+    kept.channel().close()  # the broker stops
+    assert transaction_state(kept, "x") == "CompleteCommit"
 
 
 def test_a_broker_without_transactions_is_not_asked_for_a_coordinator() -> None:
