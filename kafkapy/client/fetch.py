@@ -70,7 +70,7 @@ def fetch_batches(
         ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT when the range does not become readable in
             time, and other errors of the leader, except those of a move.
     """
-    offset = start_offset
+    offset, reason = start_offset, ""
     ahead: _PendingFetch | None = None
     api_timeout_ms = cluster.api_timeout_ms
     limit_ms = deadline_ms or _now_ms() + api_timeout_ms
@@ -79,14 +79,16 @@ def fetch_batches(
             if _now_ms() >= limit_ms:
                 raise ApiError(
                     ErrorCode.REQUEST_TIMED_OUT,
-                    f"{topic_partition}: offsets {offset} to {end_offset} did not become readable",
+                    f"{topic_partition}: offsets {offset} to {end_offset} did not become readable"
+                    f"{reason}",
                 )
             pending = ahead or _pending_fetch(
                 cluster, topic_partition, offset, max_bytes, isolation_level, limit_ms
             )
             ahead = None
             partition, throttled = _fetch(cluster, topic_partition, offset, pending)
-            if partition is None:
+            if partition is None or isinstance(partition, ApiError):
+                reason = "" if partition is None else f": {partition.message}"
                 continue
             fetched = _whole_batches(partition, offset, isolation_level)
             if fetched is None:
@@ -102,7 +104,7 @@ def fetch_batches(
                 )
                 ahead.send_ahead(cluster)
             yield fetched
-            limit_ms = deadline_ms or _now_ms() + api_timeout_ms
+            limit_ms, reason = deadline_ms or _now_ms() + api_timeout_ms, ""
     finally:
         if ahead is not None:  # the caller stopped before the end
             cluster.drop_ahead(ahead.request, ahead.leader)
@@ -160,9 +162,9 @@ def _pending_fetch(
 
 def _fetch(
     cluster: Cluster, topic_partition: TopicPartition, offset: int, pending: _PendingFetch
-) -> tuple[Any | None, bool]:
-    """The partition's response, and whether a quota applied. None: try again, because the leader
-    moved or a quota held the response back.
+) -> tuple[Any | ApiError | None, bool]:
+    """The partition's response, and whether a quota applied. None or an error: try again, because a
+    quota held the response back, or the leader moved or does not respond.
     """
     try:
         response = pending.receive(cluster)
@@ -173,15 +175,17 @@ def _fetch(
         if code is ErrorCode.NONE:
             partition = response.responses[0].partitions[0]
             code = ErrorCode(partition.error_code)
+        if code is ErrorCode.NONE:
+            return partition, response.throttle_time_ms > 0
+        failure = ApiError(code)
     except ApiError as error:
-        code = error.code
-    if code is ErrorCode.NONE:
-        return partition, response.throttle_time_ms > 0
+        failure = error
+    code = failure.code
     if not cluster.is_moved_error(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
-        raise ApiError(code, f"{topic_partition} at offset {offset}: {code.name}")
+        raise ApiError(code, f"{topic_partition} at offset {offset}: {failure.message}")
     cluster.pause()
     cluster.invalidate_topics([topic_partition.topic])
-    return None, False
+    return failure, False
 
 
 def _whole_batches(partition: Any, offset: int, isolation_level: int) -> FetchedBatches | None:

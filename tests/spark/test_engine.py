@@ -84,7 +84,7 @@ class Silent:
     """A cluster that cannot tell offsets."""
 
     def __init__(self, error: ErrorCode) -> None:
-        self._answer = OffsetResult(error=error)
+        self._answer = OffsetResult(error=error, message=f"b:2 says {error.name}")
 
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return dict.fromkeys(wanted, self._answer)
@@ -104,7 +104,7 @@ def test_offsets_that_nobody_tells_are_not_passed_over(
     monkeypatch.setattr(engine, "cluster_of", lambda _: cluster)
     given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "failOnDataLoss": "false"}
     place = OffsetRange(TopicPartition("t", 0), 10, 100)
-    with pytest.raises(ApiError, match=f"Offsets of t-0: {error.name}"):
+    with pytest.raises(ApiError, match=f"Offsets of t-0: b:2 says {error.name}"):
         list(read_range(parse_options(given, streaming=False), place))
 
 

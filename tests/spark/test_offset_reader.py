@@ -97,7 +97,7 @@ def test_offsets_by_time(make_topic: MakeTopic) -> None:
 class ScriptedCluster:
     """Answers ListOffsets with what it was given, one answer a call."""
 
-    def __init__(self, *answers: int | ErrorCode) -> None:
+    def __init__(self, *answers: int | ErrorCode | OffsetResult) -> None:
         self._answers = list(answers)
         self.pauses = 0
 
@@ -105,6 +105,8 @@ class ScriptedCluster:
         self, timestamps: dict[TopicPartition, int], isolation_level: int
     ) -> dict[TopicPartition, OffsetResult]:
         answer = self._answers.pop(0)
+        if isinstance(answer, OffsetResult):
+            return dict.fromkeys(timestamps, answer)
         if isinstance(answer, ErrorCode):
             return dict.fromkeys(timestamps, OffsetResult(error=answer))
         return dict.fromkeys(timestamps, OffsetResult(answer))
@@ -156,6 +158,12 @@ def test_what_is_refused_is_not_asked_again() -> None:
     with pytest.raises(ApiError, match="t-0: TOPIC_AUTHORIZATION_FAILED"):
         asked(cluster).latest([TP])
     assert cluster.pauses == 0
+
+
+def test_the_broker_whose_offsets_are_missing_is_named() -> None:
+    lost = OffsetResult(error=ErrorCode.NETWORK_EXCEPTION, message="Connection to b:2 refused")
+    with pytest.raises(ApiError, match="Offsets of t-0: Connection to b:2 refused"):
+        asked(ScriptedCluster(lost, lost, lost)).latest([TP])
 
 
 def test_an_end_before_what_was_read_is_asked_again() -> None:

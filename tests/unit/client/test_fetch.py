@@ -149,6 +149,18 @@ def test_offset_out_of_range_is_the_callers() -> None:
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+def test_the_reason_why_a_broker_cannot_be_read_is_in_the_error() -> None:
+    cluster, scripted = cluster_on(Log([], end=3))
+    scripted.versions = {**scripted.versions, ApiKey.FETCH: (0, 3)}
+    with pytest.raises(ApiError, match=r"t-0 at offset 1: .* does not support FETCH with version"):
+        list(fetch_batches(cluster, TP, 1, 3))
+    frozen, scripted = cluster_on(Log([], end=3))
+    scripted.script[ApiKey.FETCH] = TimeoutError()
+    frozen.api_timeout_ms = 50
+    with pytest.raises(ApiError, match="did not become readable: b:9092 did not answer FETCH"):
+        list(fetch_batches(frozen, TP, 1, 3))
+
+
 def test_aborted_transactions_come_with_read_committed_only() -> None:
     cluster, scripted = cluster_on(Log([(0, 3)], end=3))
     (committed,) = fetch_batches(cluster, TP, 0, 3, isolation_level=READ_COMMITTED)
