@@ -12,6 +12,7 @@ from typing import Final, Self
 
 from kafkapy.admin.topics import NewTopic, create_topic
 from kafkapy.client.cluster import Cluster
+from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.testing.topic_records import Record, read_topic
 from kafkapy.tools.local import broker_processes
@@ -30,8 +31,9 @@ class KafkaBroker:
     """One broker. It keeps its records when it is stopped, killed and started again, until `close`.
 
     The broker ends with this process, however this process ends. `properties` are those of
-    server.properties, and take precedence over `DEFAULTS`. Without a `log_dir`, the broker has a
-    temporary one. `output` is the file with its log. Neither path changes.
+    server.properties, and take precedence over `DEFAULTS` and `log_dir`. Without a directory, the
+    broker has a temporary one. The attribute `log_dir` is the first directory, and `output` is the
+    file with the broker's log. Neither path changes.
     """
 
     def __init__(
@@ -39,9 +41,12 @@ class KafkaBroker:
     ) -> None:
         self._scratch = tempfile.TemporaryDirectory(prefix="kafkapy-", ignore_cleanup_errors=True)
         directory = Path(self._scratch.name)
-        self.log_dir = directory / "logs" if log_dir is None else Path(log_dir)
+        given = properties or {}
+        own = given.get("log.dirs") or given.get("log.dir") or log_dir
+        log_dirs = str(own or directory / "logs")
+        self.log_dir = Path(comma_separated(log_dirs)[0])
         self.output = directory / broker_processes.OUTPUT_FILE
-        self._properties = {**DEFAULTS, "log.dirs": str(self.log_dir), **(properties or {})}
+        self._properties = {**DEFAULTS, **given, "log.dirs": log_dirs}
         self._address: str | None = None
         self._launched: LaunchedServer | None = None
 

@@ -237,6 +237,17 @@ def test_a_directory_that_was_given_stays_and_is_left_clean(tmp_path: Path) -> N
         assert values(again, "t") == [b"1"]
 
 
+@pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
+def test_a_directory_in_the_properties_is_used_and_not_left_to_a_recovery(
+    name: str, tmp_path: Path
+) -> None:
+    own = tmp_path / "own"
+    others = f", {tmp_path / 'second'}" if name == "log.dirs" else ""
+    with KafkaBroker({name: f"{own}{others}"}) as broker:
+        assert broker.log_dir == own
+    assert (own / ".kafka_cleanshutdown").exists()
+
+
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 def test_the_broker_ends_with_who_started_it(sent: signal.Signals, tmp_path: Path) -> None:
     with subprocess.Popen(
