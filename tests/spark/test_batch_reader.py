@@ -74,6 +74,22 @@ def test_a_start_before_the_log_is_named(make_topic: MakeTopic) -> None:
     assert [part.start for part in planned(topic, failOnDataLoss="false", **before)] == [4]
 
 
+def test_a_range_whose_start_is_after_its_end_is_empty_and_fails_no_query(
+    make_topic: MakeTopic,
+) -> None:
+    """As in Spark's Kafka source, if the start is in the log."""
+    topic = make_topic()
+    topic.write(9)
+    topic.delete_records(0, 4)
+    end = {"endingOffsets": f'{{"{topic.name}":{{"0":2}}}}'}
+    assert planned(topic, **end) == []  # retention has deleted the range
+    starting = {"startingOffsets": f'{{"{topic.name}":{{"0":6}}}}'}
+    assert planned(topic, endingTimestamp="1", **starting) == []
+    beyond = {"startingOffsets": f'{{"{topic.name}":{{"0":12}}}}'}
+    with pytest.raises(DataLossError, match=f"{topic.name}-0 ends at offset 9 now, before .* 12"):
+        planned(topic, endingTimestamp="1", **beyond)
+
+
 def test_the_partition_spark_makes_up_for_an_empty_plan_is_empty(make_topic: MakeTopic) -> None:
     topic = make_topic()
     assert planned(topic) == []

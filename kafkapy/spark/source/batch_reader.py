@@ -61,6 +61,9 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
             bounds,
         )
         earliest, latest = reader.earliest(start), reader.latest(start)
+        # A start after the end is an empty range, as in Spark's Kafka source. A start that the log
+        # does not reach is a loss: its topic was deleted and created again.
+        end = {tp: max(until, min(start[tp], latest[tp])) for tp, until in end.items()}
         planned, losses = plan_ranges(start, end, earliest, latest)
         report_losses(losses, options.fail_on_data_loss, log.warning)
         readable = [part for r in planned if (part := existing_part(r, earliest, latest)).size]
