@@ -53,7 +53,10 @@ _DROPPED: Final = frozenset(
     {
         *("key.serializer", "value.serializer", "key.deserializer", "value.deserializer"),
         *(
+            "partitioner.adaptive.partitioning.enable",
+            "partitioner.availability.timeout.ms",
             "partitioner.class",
+            "partitioner.ignore.keys",
             "interceptor.classes",
             "metric.reporters",
             "auto.include.jmx.reporter",
@@ -63,10 +66,16 @@ _DROPPED: Final = frozenset(
         *("ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type"),
         *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
         *("ssl.protocol", "ssl.enabled.protocols", "sasl.jaas.config", "buffer.memory"),
-        *(tls_stores.ALLOW_SHA1, LOGIN_CONFIG, ZOOKEEPER_SECTION),
+        *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "ssl.provider"),
+        *("ssl.secure.random.implementation", "security.providers"),
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
+        "socket.connection.setup.timeout.max.ms",
+        *(tls_stores.ALLOW_SHA1, LOGIN_CONFIG, ZOOKEEPER_SECTION),
         *("sasl.kerberos.ticket.renew.window.factor", "sasl.kerberos.ticket.renew.jitter"),
     }
+)
+_DROPPED_PREFIXES: Final = tuple(
+    f"sasl.login.{group}." for group in ("connect", "read", "refresh", "retry")
 )
 # Settings for obtaining a token, which kafkapy does for librdkafka.
 _JAVA_LOGIN: Final = ("sasl.oauthbearer.", "sasl.login.", "sasl.client.callback.handler.class")
@@ -99,6 +108,8 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     level = f"compression.{properties.get('compression.type')}.level"
     if level in _LEVELS and level in properties:
         config["compression.level"] = _level(level, properties[level])
+    if properties.get("partitioner.ignore.keys", "").lower() == "true":
+        config["partitioner"] = "random"
     if "buffer.memory" in properties:
         kbytes = max(1, int_property(properties, "buffer.memory", 0) // 1024)
         config.setdefault("queue.buffering.max.kbytes", str(kbytes))
@@ -164,7 +175,7 @@ def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
     config: dict[str, Any] = {
         _RENAMED.get(name, name): value
         for name, value in properties.items()
-        if name not in _DROPPED and name not in _LEVELS
+        if not (name in _DROPPED or name in _LEVELS or name.startswith(_DROPPED_PREFIXES))
     }
     for name, (low, high) in _LIMITS.items():
         if _NUMBER.fullmatch(config.get(name, "")):

@@ -35,6 +35,38 @@ def test_idempotence_is_javas(properties: dict[str, str], expected: str) -> None
     assert producer_config(properties)["enable.idempotence"] == expected
 
 
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SASL_PLAINTEXT"])
+def test_a_property_file_of_a_java_client_is_accepted_whole(protocol: str) -> None:
+    """librdkafka refuses names that it does not have."""
+    login = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    shared = {
+        "security.protocol": protocol,
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": f'{login} required username="u" password="p";',
+        "sasl.login.connect.timeout.ms": "10000",
+        "sasl.login.read.timeout.ms": "10000",
+        "sasl.login.refresh.buffer.seconds": "300",
+        "sasl.login.refresh.window.factor": "0.8",
+        "sasl.login.retry.backoff.ms": "100",
+        "security.providers": "com.example.Provider",
+        "socket.connection.setup.timeout.max.ms": "30000",
+        "ssl.keymanager.algorithm": "SunX509",
+        "ssl.provider": "SunJSSE",
+        "ssl.secure.random.implementation": "SHA1PRNG",
+        "ssl.trustmanager.algorithm": "PKIX",
+    }
+    confluent_kafka.Consumer(consumer_config(shared | {"group.id": "g"})).close()
+    produced = {
+        "partitioner.adaptive.partitioning.enable": "false",
+        "partitioner.availability.timeout.ms": "0",
+        "partitioner.ignore.keys": "true",
+    }
+    config = producer_config(shared | produced)
+    Producer(config)
+    assert config["partitioner"] == "random"
+    assert producer_config({"partitioner.ignore.keys": "false"})["partitioner"] == "murmur2_random"
+
+
 def test_values_of_java_are_ones_of_librdkafka() -> None:
     buffers = {"send.buffer.bytes": "-1", "receive.buffer.bytes": "-1"}
     Producer(producer_config(buffers | {"max.in.flight.requests.per.connection": "10"}))
