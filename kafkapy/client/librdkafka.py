@@ -173,7 +173,7 @@ def _level(name: str, value: str) -> str:
 
 def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
     config: dict[str, Any] = {
-        _RENAMED.get(name, name): value
+        _RENAMED.get(name, name): value.strip()  # as Java's clients do
         for name, value in properties.items()
         if not (name in _DROPPED or name in _LEVELS or name.startswith(_DROPPED_PREFIXES))
     }

@@ -53,6 +53,7 @@ def security_from(properties: Mapping[str, str]) -> Security:
     Raises:
         ConfigError: names the property, its value and what is allowed; or the file.
     """
+    properties = {name: value.strip() for name, value in properties.items()}  # as Java's clients do
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         raise ConfigError(

@@ -67,6 +67,15 @@ def test_a_property_file_of_a_java_client_is_accepted_whole(protocol: str) -> No
     assert producer_config({"partitioner.ignore.keys": "false"})["partitioner"] == "murmur2_random"
 
 
+def test_blanks_at_the_end_of_a_line_do_not_end_a_tool() -> None:
+    """Java's clients ignore them."""
+    config = producer_config(
+        {"security.protocol": "PLAINTEXT ", "acks": "all\t", "client.id": "x "}
+    )
+    Producer(config)
+    assert (config["acks"], config["client.id"]) == ("all", "x")
+
+
 def test_values_of_java_are_ones_of_librdkafka() -> None:
     buffers = {"send.buffer.bytes": "-1", "receive.buffer.bytes": "-1"}
     Producer(producer_config(buffers | {"max.in.flight.requests.per.connection": "10"}))

@@ -89,3 +89,15 @@ def test_the_jaas_file_of_kafka_opts_says_who_logs_in(
     own = {**sasl, "sasl.jaas.config": JAAS.format("password=own")}
     assert security_from(own).credentials() == Credentials("a b", "own")
     assert "sasl.jaas.config" not in security_from({}).properties
+
+
+def test_blanks_at_the_end_of_a_line_are_no_part_of_a_value() -> None:
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" '
+    given = {
+        "security.protocol": "SASL_PLAINTEXT ",
+        "sasl.mechanism": "PLAIN\t",
+        "sasl.jaas.config": f'{login} password="p"; ',
+    }
+    security = security_from(given)
+    assert (security.protocol, security.sasl_mechanism) == ("SASL_PLAINTEXT", "PLAIN")
+    assert security.credentials().username == "u"
