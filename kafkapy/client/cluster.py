@@ -33,6 +33,8 @@ LAST_REQUEST_S: Final = 1.0
 """The time of a request at the end of the API timeout. It is enough for a slow broker, so that the
 call fails with the broker's error."""
 
+_FIRST_WITHOUT_CREATION: Final = 4  # earlier Metadata requests create the topics that they name
+
 # Errors after which another broker, or the same one later, may succeed.
 MOVED_ERRORS: Final = frozenset(
     {
@@ -198,7 +200,9 @@ class Cluster:
         return found
 
     def _fetch_metadata(self, request: MetadataRequest) -> ClusterMetadata:
-        found = cluster_metadata(self.request(request))
+        in_any_version = request.allow_auto_topic_creation or not request.topics
+        min_version = None if in_any_version else _FIRST_WITHOUT_CREATION
+        found = cluster_metadata(self.request(request, min_version=min_version))
         if not found.brokers:
             # The broker is registered, but has no metadata yet: topics would look deleted.
             raise ApiError(

@@ -48,6 +48,19 @@ def test_metadata_never_creates_a_topic() -> None:
     assert [r.allow_auto_topic_creation for r in scripted.requests_of(ApiKey.METADATA)] == [False]
 
 
+def test_a_broker_that_would_create_the_topic_is_not_asked_for_it() -> None:
+    """Metadata requests before version 4 always create missing topics."""
+    versions = {ApiKey.API_VERSIONS: (0, 3), ApiKey.METADATA: (0, 3)}
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata(TOPICS)}, versions)
+    cluster = cluster_on(scripted)
+    with pytest.raises(ApiError, match=r"does not support METADATA with version in range \[4,"):
+        cluster.metadata(["missing"])
+    assert scripted.requests_of(ApiKey.METADATA) == []
+    assert set(cluster.metadata().topics) == {"t"}
+    assert cluster.metadata([], refresh=True).topics == {}
+    assert cluster.metadata(["t"], refresh=True, create=True).topics["t"].error == 0
+
+
 def test_a_broker_that_has_just_started_is_asked_again() -> None:
     """It knows no broker and no topic: what it does not know is not deleted."""
     scripted = ScriptedCluster({ApiKey.METADATA: [MetadataResponse(), metadata(TOPICS)]})
