@@ -48,6 +48,7 @@ _IGNORED_NAMES: Final = frozenset(
         *("connections.max.idle.ms", "default.api.timeout.ms", "enable.metrics.push"),
         *("interceptor.classes", "key.serializer", "linger.ms"),
         *("max.in.flight.requests.per.connection", "metadata.max.age.ms", "metadata.max.idle.ms"),
+        *("metadata.recovery.strategy", "metadata.recovery.rebootstrap.trigger.ms"),
         *("metric.reporters", "metrics.num.samples", "metrics.recording.level"),
         *("metrics.sample.window.ms", "partitioner.adaptive.partitioning.enable"),
         *("partitioner.availability.timeout.ms", "receive.buffer.bytes"),
@@ -57,7 +58,7 @@ _IGNORED_NAMES: Final = frozenset(
         *("socket.connection.setup.timeout.ms", "transactional.id", "value.serializer"),
     }
 )
-_IGNORED_PREFIXES: Final = ("ssl.", "sasl.")
+_IGNORED_PREFIXES: Final = ("ssl.", "sasl.", "kafkapy.")  # of the connection
 _DELIVERY_TIMEOUT_MS: Final = 120_000
 # Kafka's own partitioners, and whether they ignore keys.
 _PARTITIONERS: Final = {"": False, "DefaultPartitioner": False, "UniformStickyPartitioner": True}

@@ -43,6 +43,7 @@ def test_defaults() -> None:
         ({"partitioner.ignore.keys": "true"}, {"ignore_keys": True}),
         ({"partitioner.class": f"{PACKAGE}.internals.DefaultPartitioner"}, {}),
         ({"partitioner.class": f"{PACKAGE}.UniformStickyPartitioner"}, {"ignore_keys": True}),
+        ({"kafkapy.ssl.allow.sha1": "true", "metadata.recovery.strategy": "rebootstrap"}, {}),
         ({"linger.ms": "5", "ssl.truststore.location": "x", "sasl.mechanism": "PLAIN"}, {}),
     ],
 )
