@@ -81,6 +81,15 @@ class ProducerSettings:
     ignore_keys: bool = False
 
 
+def is_producer_name(name: str) -> bool:
+    """Whether a producer has a property of this name, with an effect or without."""
+    return (
+        name in _EFFECTIVE_CONFIGS.keys
+        or name in _IGNORED_NAMES
+        or name.startswith(_IGNORED_PREFIXES)
+    )
+
+
 def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
     """Read the properties of a producer.
 
@@ -91,12 +100,7 @@ def producer_settings(properties: Mapping[str, str]) -> ProducerSettings:
         ConfigError: names the property, its value and what is expected.
     """
     for name in properties:
-        known = (
-            name in _EFFECTIVE_CONFIGS.keys
-            or name in _IGNORED_NAMES
-            or name.startswith(_IGNORED_PREFIXES)
-        )
-        if not known:
+        if not is_producer_name(name):
             raise ConfigError(f"Unknown producer configuration {name}")
     values: dict[str, Any] = _EFFECTIVE_CONFIGS.parse_all(properties)
     durable = values["acks"] in ("all", "-1") and values["retries"] > 0

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import kafkapy.spark
 from kafkapy.common.errors import ConfigError
+from kafkapy.spark.submit.session import PROPERTY
 from tests.harness.spark.spark_topics import Topic
 from tests.harness.spark.spark_wiring import Wire
 
@@ -50,6 +51,21 @@ def test_writing_to_what_was_wired(spark: SparkSession, make_topic: MakeTopic, w
     wire(source=topic.name, target=topic.name, servers=topic.servers)
     kafkapy.spark.write(spark.sql("SELECT 'hello' AS value"))
     assert [bytes(row["value"]) for row in kafkapy.spark.read(spark).collect()] == [b"hello"]
+
+
+def test_a_job_may_read_committed_records_only_and_write(
+    spark: SparkSession, make_topic: MakeTopic, wire: Wire
+) -> None:
+    """The file of `--command-config` has the properties of the source, too."""
+    topic = make_topic()
+    wire(target=topic.name, servers=topic.servers)
+    name = PROPERTY + "isolation.level"
+    spark.conf.set(name, "read_committed")
+    try:
+        kafkapy.spark.write(spark.sql("SELECT 'hello' AS value"))
+        assert kafkapy.spark.read(spark, subscribe=topic.name).count() == 1
+    finally:
+        spark.conf.unset(name)
 
 
 def test_a_stream_to_what_was_wired(

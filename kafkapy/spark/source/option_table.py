@@ -101,7 +101,12 @@ _CONNECTION: Final = (
         " clients have them; stores PEM or PKCS12",
     ),
 )
-_OTHERS: Final = Option("kafka.*", "both", "-", "any other client property")
+_OTHERS: Final = Option(
+    "kafka.*",
+    "both",
+    "-",
+    "any other property of Java's clients; a name that they do not know is an error",
+)
 
 SOURCE_CLIENT_OPTIONS: Final = (
     *_CONNECTION,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
+from kafkapy.client.consumer_names import CONSUMER_ONLY, is_client_name
 from kafkapy.client.fetch import FETCH_BYTES_MAX
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
@@ -186,8 +187,10 @@ def _commit_group_id(options: Mapping[str, str], streaming: bool | None) -> str 
 
 def _refuse_unknown(options: Mapping[str, str]) -> None:
     known = {name.lower(): name for name in OPTIONS}
+    known |= {f"kafka.{name}": f"kafka.{name}" for name in CONSUMER_ONLY}
     for name in options:
-        if name not in known and not name.startswith("kafka."):
+        is_property = name.startswith("kafka.") and is_client_name(name.removeprefix("kafka."))
+        if name not in known and not is_property:
             matches = difflib.get_close_matches(name, known, n=1)
             hint = f" Did you mean '{known[matches[0]]}'?" if matches else ""
             raise ConfigError(f"Unknown option '{name}' for the kafkapy source.{hint}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkapy.client.consumer_names import CONSUMER_ONLY
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 
@@ -115,7 +116,12 @@ def _source(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sink(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
-    settings = _properties(spark)
+    # With `isolation.level`, for example, the file of `--command-config` is for the source.
+    settings = {
+        name: value
+        for name, value in _properties(spark).items()
+        if name.removeprefix("kafka.") not in CONSUMER_ONLY
+    }
     topic = target_of(spark)
     if topic is not None:
         settings["topic"] = topic

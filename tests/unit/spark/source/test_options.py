@@ -144,6 +144,11 @@ def test_a_global_timestamp_wins_over_partitions_and_offsets() -> None:
         ({**REQUIRED, "kafka.enable.auto.commit": "x"}, "'enable.auto.commit' is not supported"),
         ({**REQUIRED, "kafka.interceptor.classes": "x"}, "'interceptor.classes' is not supported"),
         ({**REQUIRED, "startingOfsets": "earliest"}, "Did you mean 'startingOffsets'?"),
+        (
+            {**REQUIRED, "kafka.isolation.levle": "read_committed"},
+            "Unknown option 'kafka.isolation.levle' for the kafkapy source. "
+            "Did you mean 'kafka.isolation.level'?",
+        ),
         ({**REQUIRED, "zzz": "1"}, "Unknown option 'zzz' for the kafkapy source."),
         (
             {**REQUIRED, "startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'},
