@@ -41,6 +41,7 @@ MAY_SLEEP = {
     "dev/bench/cluster_probes.py": "looks at a cluster again and again, and seldom: it is measured",
     "kafkapy/client/oauth_login.py": "the back-off between attempts at a token endpoint",
     "kafkapy/client/cluster.py": "the back-off between retries (retry.backoff.ms)",
+    "kafkapy/spark/source/stream_reader.py": "ten requests a second, not ninety",
     "kafkapy/common/system.py": "a thread that lets the event loop have the interpreter lock",
     "tests/harness/processes/waiting.py": "the one place that looks again until a condition holds",
 }

@@ -76,8 +76,10 @@ def test_a_stream_to_what_was_wired(
     source.write(4)
     query = kafkapy.spark.write_stream(kafkapy.spark.read_stream(spark).select("value")).start()
     query.processAllAvailable()
+    source.write(4)
+    query.processAllAvailable()
     query.stop()
-    assert kafkapy.spark.read(spark, subscribe=target.name).count() == 4
+    assert kafkapy.spark.read(spark, subscribe=target.name).count() == 8
     assert (tmp_path / "offsets" / "0").exists()
 
 

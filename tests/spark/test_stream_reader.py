@@ -22,6 +22,7 @@ from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.source.stream_reader import KafkapyStreamReader
 from tests.harness.processes.topics import QUIET
 from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.stepped_time import SteppedTime
 from tests.harness.spark.spark_topics import Topic
 
 MakeTopic = Callable[..., Topic]
@@ -30,8 +31,8 @@ ALL = ReadAllAvailable()
 
 @pytest.fixture(autouse=True)
 def fresh_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every look at the latest offsets is a new one, so that tests see their own writes."""
-    monkeypatch.setattr(stream_reader, "LATEST_TTL_S", 0.0)
+    """Tests do not wait between two looks at the latest offsets."""
+    monkeypatch.setattr(stream_reader, "IDLE_WAIT_S", 0.0)
 
 
 def reader(topic: Topic, **options: str) -> KafkapyStreamReader:
@@ -240,17 +241,39 @@ def committed(topic: Topic, group: str) -> dict[int, int]:
     return {place.partition: place.offset for place in found.topic_partitions}
 
 
-def test_latest_offsets_are_believed_for_a_while(
+def test_an_idle_query_sees_the_records_that_were_written_before_a_trigger(
     make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_reader, "LATEST_TTL_S", 3600.0)
+    """`processAllAvailable` returns after a trigger without new records."""
+    time = SteppedTime()
+    monkeypatch.setattr(stream_reader, "time", time)
+    monkeypatch.setattr(stream_reader, "IDLE_WAIT_S", 0.1)
     topic = make_topic()
     topic.write(3)
     stream = reader(topic)
+    begin_s = time.monotonic()
     end = stream.latestOffset(stream.initialOffset(), ALL)
-    topic.servers = "nobody is asked"
-    assert all(stream.latestOffset(end, ALL) is end for _ in range(100))
-    assert stream.reportLatestOffset() == {topic.name: {"0": 3}}
+    assert all(stream.latestOffset(end, ALL) is end for _ in range(10))
+    assert time.monotonic() - begin_s == pytest.approx(1.0)  # ten requests a second
+    topic.write(2)
+    assert stream.latestOffset(end, ALL)[topic.name] == {"0": 5}
+    assert stream.reportLatestOffset() == {topic.name: {"0": 5}}
+
+
+def test_a_query_with_a_backlog_does_not_wait(
+    make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = SteppedTime()
+    monkeypatch.setattr(stream_reader, "time", time)
+    monkeypatch.setattr(stream_reader, "IDLE_WAIT_S", 0.1)
+    topic = make_topic()
+    topic.write(3)
+    stream = reader(topic)
+    begin_s = time.monotonic()
+    end = stream.initialOffset()
+    for _ in range(3):
+        end = stream.latestOffset(end, ReadMaxRows(1))
+    assert (end[topic.name], time.monotonic()) == ({"0": 3}, begin_s)
 
 
 def test_nothing_is_connected_by_making_or_pickling_a_reader(make_topic: MakeTopic) -> None:

@@ -44,9 +44,9 @@ from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
 
 log: Final = logging.getLogger("kafkapy.spark")
 
-LATEST_TTL_S: Final = 0.1
-"""The time for which the latest offsets are cached: an idle query requests them about 90 times a
-second.
+IDLE_WAIT_S: Final = 0.1
+"""The time between two requests of an idle query for the latest offsets: without it, Spark makes
+about 90 a second. Cached offsets would hide new records from `processAllAvailable`.
 """
 
 COMMIT_LIMIT_MS: Final = 5000
@@ -113,7 +113,7 @@ class KafkapyStreamReader(
         self._commit_finished(begin)  # Spark has finished the records before `start`
         if self._is_available_now and self._target is None:
             self._target = self._fetch_latest(begin)
-        latest = self._target if self._target is not None else self._cached_latest(begin)
+        latest = self._target if self._target is not None else self._recent_latest(begin)
         if isinstance(limit, ReadMaxRows | ReadMinRows) and self._must_delay(begin, latest):
             return start
         new = self._new_partitions(latest.keys() - begin.keys())
@@ -201,16 +201,19 @@ class KafkapyStreamReader(
         new = sum(offset - begin.get(tp, 0) for tp, offset in latest.items())
         return new < min_offsets and waited_ms < self._options.max_trigger_delay_ms
 
-    def _cached_latest(self, known: Offsets) -> Offsets:
-        if self._latest is None or time.monotonic() >= self._latest_until:
-            return self._fetch_latest(known)
-        return self._latest
+    def _recent_latest(self, begin: Offsets) -> Offsets:
+        """The latest offsets: the known ones only if they are recent, and not all read yet."""
+        wait_s = self._latest_until - time.monotonic()
+        if self._latest is not None and self._latest != begin and wait_s > 0:
+            return self._latest
+        time.sleep(max(wait_s, 0.0))
+        return self._fetch_latest(begin)
 
     def _fetch_latest(self, known: Offsets) -> Offsets:
         reader = self._reader()
         must_exist = self._options.fail_on_data_loss
         self._latest = reader.latest(reader.partitions(must_exist=must_exist), known)
-        self._latest_until = time.monotonic() + LATEST_TTL_S
+        self._latest_until = time.monotonic() + IDLE_WAIT_S
         return self._latest
 
     def _reader(self) -> OffsetReader:
