@@ -55,6 +55,19 @@ def test_ranges_are_cut_for_more_tasks(make_topic: MakeTopic) -> None:
     assert [part.size for part in planned(topic, maxRecordsPerPartition="4")] == [3, 3, 4]
 
 
+@pytest.mark.parametrize("name", ["maxOffsetsPerTrigger", "minOffsetsPerTrigger"])
+def test_a_limit_of_triggers_does_not_silently_read_a_whole_topic(
+    make_topic: MakeTopic, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    topic = make_topic()
+    topic.write(3)
+    assert [part.size for part in planned(topic, **{name: "1"})] == [3]
+    (warning,) = caplog.messages
+    assert (
+        warning == "maxOffsetsPerTrigger and minOffsetsPerTrigger have no effect in batch queries"
+    )
+
+
 def test_an_end_beyond_the_log_is_named(make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(3)

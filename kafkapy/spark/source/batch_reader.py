@@ -51,6 +51,10 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
     def partitions(self) -> list[RangePartition]:
         """Resolve the offsets and split the ranges. Raises as OffsetReader, and DataLossError."""
         options, bounds = self._options, self._bounds
+        if options.max_offsets_per_trigger or options.min_offsets_per_trigger:
+            log.warning(
+                "maxOffsetsPerTrigger and minOffsetsPerTrigger have no effect in batch queries"
+            )
         reader = offset_reader(options)
         existing = reader.partitions()
         selected = [tp for tp in existing if bounds.may_match(tp)]
