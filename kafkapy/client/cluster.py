@@ -195,7 +195,7 @@ class Cluster:
             return ClusterMetadata(known.cluster_id, known.controller_id, known.brokers, chosen)
         wanted = None if topics is None else [MetadataRequestTopic(name=n) for n in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        found: ClusterMetadata = self.retry(lambda: self._fetch_metadata(request))
+        found: ClusterMetadata = self.retry(lambda: self._fetch_metadata(request), changes=False)
         self._cache_metadata(found)
         return found
 
@@ -321,14 +321,17 @@ class Cluster:
         """Wait the retry back-off."""
         time.sleep(self._backoff_ms / 1000)
 
-    def retry(self, send: Callable[[], Any]) -> Any:
-        """Repeat a call until the responsible broker answers, or the API timeout has passed."""
+    def retry(self, send: Callable[[], Any], *, changes: bool = True) -> Any:
+        """Repeat a call until the responsible broker answers, or the API timeout has passed. A call
+        that changes nothing is repeated after a request without a response, too.
+        """
         last: ApiError | None = None
         for _ in self.attempts():
             try:
                 return send()
             except ApiError as error:
-                if error.code not in MOVED_ERRORS:
+                is_lost = error.code is ErrorCode.REQUEST_TIMED_OUT and not changes
+                if error.code not in MOVED_ERRORS and not is_lost:
                     raise
                 last = error
         assert last is not None
@@ -374,14 +377,19 @@ class Cluster:
         return broker
 
     def _open_any(self) -> Channel:
-        """The first bootstrap server, or known broker, that can be reached."""
+        """The first bootstrap server, or known broker, that can be reached. The next call tries it
+        last: it may hang.
+        """
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
         last: ApiError | None = None
         for host, port in dict.fromkeys((*self._bootstrap, *known)):
             try:
-                return self._open(host, port)
+                channel = self._open(host, port)
             except ApiError as error:
                 last = error
+            else:
+                self._bootstrap.sort(key=(host, port).__eq__)
+                return channel
         assert last is not None
         if self._has_connected:
             raise last

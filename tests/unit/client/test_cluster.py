@@ -97,6 +97,23 @@ def test_a_first_broker_that_restarts_is_awaited_before_it_has_sent_metadata() -
     assert Cluster("b:9092", connector=connect).metadata([]).cluster_id == "cluster"
 
 
+def test_another_broker_is_asked_when_one_hangs() -> None:
+    def answer(request: Any, port: int) -> Any:
+        return TimeoutError() if port == 1 else metadata(TOPICS)(request, port)
+
+    scripted = ScriptedCluster({ApiKey.METADATA: answer})
+    assert cluster_on(scripted, "b:1,b:2").leader_of(TopicPartition("t", 0)) == 1
+    assert [port for port, r, _ in scripted.requests if r.API_KEY == ApiKey.METADATA] == [1, 2]
+
+
+def test_a_change_is_not_repeated_when_its_broker_hangs() -> None:
+    script = {ApiKey.METADATA: metadata(), ApiKey.CREATE_TOPICS: TimeoutError()}
+    scripted = ScriptedCluster(script)
+    with pytest.raises(ApiError, match="did not answer CREATE_TOPICS"):
+        cluster_on(scripted).controller_request(CreateTopicsRequest())
+    assert len(scripted.requests_of(ApiKey.CREATE_TOPICS)) == 1
+
+
 def test_a_lost_connection_is_opened_again() -> None:
     answers: list[Any] = [metadata(), ConnectionResetError(104, "reset"), metadata()]
     scripted = ScriptedCluster({ApiKey.METADATA: answers})

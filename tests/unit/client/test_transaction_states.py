@@ -65,6 +65,13 @@ def test_a_task_waits_for_a_broker_that_restarts_before_it_writes() -> None:
     assert transaction_state(kept, "x") == "CompleteCommit"
 
 
+def test_a_task_waits_for_another_coordinator_when_its_own_hangs() -> None:
+    cluster = scripted(ErrorCode.NONE, "CompleteCommit")
+    described = cluster.script[ApiKey.DESCRIBE_TRANSACTIONS]
+    cluster.script[ApiKey.DESCRIBE_TRANSACTIONS] = [TimeoutError(), described]
+    assert transaction_state(Cluster("b:1", connector=cluster.connect), "x") == "CompleteCommit"
+
+
 def test_a_broker_without_transactions_is_not_asked_for_a_coordinator() -> None:
     versions = {ApiKey.API_VERSIONS: (0, 3), ApiKey.FIND_COORDINATOR: (0, 4)}
     cluster = ScriptedCluster({}, versions)
