@@ -243,11 +243,14 @@ class Cluster:
         """
 
         def send() -> Any:
-            controller = self.metadata([], refresh=True).controller_id
-            if controller < 0:
+            found = self.metadata([], refresh=True)
+            if found.controller_id not in found.brokers:  # -1, or one that has stopped
                 raise ApiError(ErrorCode.NOT_CONTROLLER, "The cluster has no controller")
             response = self.request(
-                message, broker_id=controller, timeout_ms=timeout_ms, min_version=min_version
+                message,
+                broker_id=found.controller_id,
+                timeout_ms=timeout_ms,
+                min_version=min_version,
             )
             if ErrorCode.NOT_CONTROLLER in error_codes(response):
                 raise ApiError(ErrorCode.NOT_CONTROLLER)

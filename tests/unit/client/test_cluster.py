@@ -199,6 +199,13 @@ def test_the_controller_is_found_again_when_it_moved() -> None:
     assert ports == [9001, 9002]
 
 
+def test_a_change_waits_for_the_next_controller_while_metadata_name_one_that_is_gone() -> None:
+    """As those of Apache Kafka's brokers do until the new controller's first update."""
+    answers = [metadata(brokers={1: 9001}, controller=2), metadata(brokers={1: 9001})]
+    script = {ApiKey.METADATA: answers, ApiKey.CREATE_TOPICS: CreateTopicsResponse()}
+    cluster_on(ScriptedCluster(script)).controller_request(CreateTopicsRequest())
+
+
 def test_a_refusal_by_the_controller_is_not_retried() -> None:
     refusal = CreatableTopicResult(name="t", error_code=ErrorCode.TOPIC_ALREADY_EXISTS)
     answer = CreateTopicsResponse(topics=[refusal])
