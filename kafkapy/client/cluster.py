@@ -81,6 +81,10 @@ class Cluster:
         default = max(API_TIMEOUT_MS, request_timeout_ms)
         self.api_timeout_ms = milliseconds(properties, "default.api.timeout.ms", default)
         self.request_timeout_ms = min(request_timeout_ms, self.api_timeout_ms)
+        self._connect_timeout_ms = min(
+            milliseconds(properties, "socket.connection.setup.timeout.ms", CONNECT_TIMEOUT_MS),
+            self.api_timeout_ms,
+        )
         self._backoff_ms = milliseconds(properties, "retry.backoff.ms", RETRY_BACKOFF_MS)
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._security = security_from(properties)
@@ -402,7 +406,7 @@ class Cluster:
         ) from last
 
     def _open(self, host: str, port: int) -> Channel:
-        timeout_ms = self._limit_ms(min(CONNECT_TIMEOUT_MS, self.api_timeout_ms))
+        timeout_ms = self._limit_ms(self._connect_timeout_ms)
         transport = self._connector(host, port, self._security, timeout_ms / 1000)
         channel = Channel(transport, f"{host}:{port}", self.client_id, self._allocate)
         channel.negotiate(self._limit_ms(self.request_timeout_ms))

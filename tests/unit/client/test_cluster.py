@@ -70,6 +70,19 @@ def test_a_broker_that_has_just_started_is_asked_again() -> None:
         cluster_on(never).metadata()
 
 
+def test_an_address_without_an_answer_is_left_after_the_time_that_the_user_sets() -> None:
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
+    limits = []
+
+    def connect(host: str, port: int, security: Any, timeout_s: float) -> Any:
+        limits.append(timeout_s)
+        return scripted.connect(host, port, security, timeout_s)
+
+    for given in ({}, {"socket.connection.setup.timeout.ms": "1500"}):
+        Cluster("b:1", given, connector=connect).metadata([])
+    assert limits == [10, 1.5]
+
+
 def test_the_next_bootstrap_server_is_tried() -> None:
     scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
     scripted.refuse = {1}
@@ -273,7 +286,8 @@ def test_bad_bootstrap_servers(text: str) -> None:
 def test_a_bad_timeout_is_named() -> None:
     with pytest.raises(ConfigError, match=r"Invalid value soon for configuration request\.timeout"):
         Cluster("b:1", {"request.timeout.ms": "soon"})
-    for name in ("request.timeout.ms", "default.api.timeout.ms", "retry.backoff.ms"):
+    limits = ("request.timeout.ms", "default.api.timeout.ms", "socket.connection.setup.timeout.ms")
+    for name in (*limits, "retry.backoff.ms"):
         with pytest.raises(ConfigError, match=f"{name}: Value must be at least 0"):
             Cluster("b:1", {name: "-1"})
 
