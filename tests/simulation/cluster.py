@@ -77,6 +77,14 @@ class Cluster:
         """Whether they are configured, or were requested once."""
         return self.plan.unclean or self.world.counts["unclean election"] > 0
 
+    @property
+    def may_have_gaps(self) -> bool:
+        """Whether the end of a closed segment may be missing for good, after a power cut. A broker
+        whose recovery checkpoint is lost, too, accepts that: compaction leaves such gaps (decision
+        0041)."""
+        counts = self.world.counts
+        return counts["lost after cleaning"] + counts["lost checkpoint"] > 0
+
     # watching
 
     def watch(self, checkers: Sequence[Callable[[Cluster], Checker]]) -> None:

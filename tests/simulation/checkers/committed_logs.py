@@ -295,15 +295,34 @@ class CommittedLogs(Checker):
             return
         if known_instance != instance:
             start = 0
-        start = max(min(start, end), partition.log.log_start_offset)
+        reached = start = max(min(start, end), partition.log.log_start_offset)
         for base, batch in self._batches(partition, start, end):
+            self._check_gap(node, key, committed, reached, base)
+            reached = batch.next_offset
             known = committed.batches.get(base)
             if known is None and base >= committed.end and may_commit and batch.next_offset <= end:
                 committed.batches[base] = batch
                 committed.end = batch.next_offset
             elif known != batch and batch.next_offset <= end:
                 self._check_divergence(node, key, partition, base, batch, known)
+        self._check_gap(node, key, committed, reached, end)
         self._compared[node.broker_id, key] = (instance, end)
+
+    def _check_gap(
+        self, node: Node, key: PartitionKey, committed: _Committed, start: int, end: int
+    ) -> None:
+        """Check that a replica without batches from `start` to `end` lacks no committed ones."""
+        if start >= end or self.cluster.may_have_gaps:
+            return
+        for base, batch in committed.batches.items():
+            is_lost = any(
+                loss.kept < batch.next_offset and base < loss.end for loss in self._losses(key)
+            )
+            if start <= base < end and not is_lost:
+                self.violated(
+                    f"{key.topic_partition}: broker {node.broker_id} has no batch from {start} to"
+                    f" {end}; committed was {batch} at offset {base}"
+                )
 
     def _check_ahead(
         self,
