@@ -35,6 +35,7 @@ from kafkapy.protocol.messages.offset_fetch import (
 )
 from kafkapy.security.acls import Operation, ResourceKind
 from kafkapy.server.api.authorization import Authorization
+from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
@@ -56,7 +57,7 @@ def handle(
     """Look up the offsets of each group, without waiting."""
     if context.version >= 8:
         rows = []
-        for group in request.groups:
+        for group in distinct(request.groups, lambda group: group.group_id):
             image = metadata.image
             unknown: list[OffsetFetchRequestTopics] = []
             if context.version >= _FIRST_VERSION_WITH_IDS:

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.messages import FetchedOffset, FetchOffsetsResult
 from kafkapy.metadata.cache import MetadataCache
 from kafkapy.protocol.messages.offset_fetch import (
@@ -60,3 +61,19 @@ def test_rows_are_looked_up_and_made_a_few_at_a_time(version: int, answers: Any,
     [topic] = response.groups[0].topics if version == 8 else response.topics
     assert [row.partition_index for row in topic.partitions] == indexes
     assert {row.error_code for row in topic.partitions} == {code}
+
+
+def test_a_group_that_is_named_often_is_in_memory_once() -> None:
+    """A request of 1 MB for all offsets of one group, again and again, ended the broker."""
+    found = {TopicPartition("t", index): FetchedOffset(offset=7) for index in range(3)}
+    groups = Mock(call_now=Mock(side_effect=lambda *_: FetchOffsetsResult(offsets=dict(found))))
+    named = [OffsetFetchRequestGroup(group_id=name, topics=None) for name in "gghg"]
+    request = OffsetFetchRequest(groups=named)
+    context = request_context(9, 8)
+    response: Any = run_now(
+        offset_fetch.handle(groups, MetadataCache(), Authorization(None), context, request)
+    )
+    assert [(row.group_id, len(row.topics[0].partitions)) for row in response.groups] == [
+        ("g", 3),
+        ("h", 3),
+    ]
