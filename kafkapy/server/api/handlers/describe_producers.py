@@ -23,15 +23,19 @@ from kafkapy.storage.producer_state import ProducerEntry
 def handle(
     replicas: ReplicaManager, context: RequestContext, request: DescribeProducersRequest
 ) -> Work[DescribeProducersResponse]:
-    """Describe the producers of each partition."""
-    topics = []
+    """Describe the producers of each partition, once."""
+    wanted: dict[str, dict[int, None]] = {}
     for topic in request.topics:
+        wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+        yield 1 + len(topic.partition_indexes) // ROW_UNITS
+    topics = []
+    for name, indexes in wanted.items():
         rows = []
-        for index in dict.fromkeys(topic.partition_indexes):
-            row = _describe(replicas, topic.name, index)
+        for index in indexes:
+            row = _describe(replicas, name, index)
             rows.append(row)
             yield ROW_UNITS + len(row.active_producers)
-        topics.append(TopicResponse(name=topic.name, partitions=rows))
+        topics.append(TopicResponse(name=name, partitions=rows))
         yield 1
     return DescribeProducersResponse(topics=topics)
 
