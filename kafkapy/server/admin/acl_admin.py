@@ -109,6 +109,10 @@ class AclAdmin:
             await pace.charge(CHANGE_UNITS)
             removed: dict[AccessControlEntry, int] = {}
             error = await self._update(resource, partial(_remove_matching, matching, removed))
+            if error is not None and not removed:
+                # They could not be read. The known ones are returned with the error.
+                known = self._authorizer.acls.get(resource, frozenset())
+                _remove_matching(matching, removed, known)
             for entry, index in removed.items():
                 found[index].append(DeletedBinding(Binding(resource, entry), error))
         return found

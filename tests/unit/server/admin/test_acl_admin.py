@@ -21,6 +21,7 @@ from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.server.requests.turns import SliceScheduler
 from kafkapy.zk.stores import acl_store
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.zookeeper import SessionExpired
 from tests.harness.cores.call_counts import calls
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.znodes import run
@@ -121,6 +122,23 @@ def test_a_failed_update_is_told_with_its_entries(
     assert deleted.binding == Binding(TOPIC, ALICE)
     assert deleted.error is not None
     assert admin.describe(ALL) == {TOPIC: [ALICE]}
+
+
+def test_a_right_whose_entries_cannot_be_read_is_not_reported_as_gone(
+    admin: AclAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session with ZooKeeper expires while entries are removed."""
+    add(admin, Binding(TOPIC, ALICE), Binding(TOPIC, BOB))
+    monkeypatch.setattr(acl_store.AclStore, "_get_versioned", _expired)
+    filters = [Binding(TOPIC, ANY_ENTRY._replace(principal="User:bob")), ALL]
+    [[bob], [alice]] = run(admin.delete(filters, SliceScheduler().pace()))
+    assert (bob.binding, alice.binding) == (Binding(TOPIC, BOB), Binding(TOPIC, ALICE))
+    assert bob.error is not None
+    assert alice.error is not None
+
+
+async def _expired(*_: object) -> object:
+    raise SessionExpired("/kafka-acl/Topic/t")
 
 
 async def _never(*_: object) -> bool:
