@@ -22,7 +22,12 @@ from kafkapy.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from kafkapy.server.admin.topic_admin import PARTITIONS_PER_REQUEST_MAX, Charge, TopicAdmin
-from kafkapy.server.api.handler_support import await_topics, mutations, require_controller
+from kafkapy.server.api.handler_support import (
+    await_topics,
+    limit_changes,
+    mutations,
+    require_controller,
+)
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.controller_task import ControllerTask
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
@@ -50,6 +55,7 @@ class Handler:
     ) -> ResponseCoroutine[CreateTopicsResponse]:
         """Create each topic, then wait for the leaders of all."""
         require_controller(self.controller)
+        limit_changes(len(request.topics))
         return self._create_all(context, request)
 
     async def _create_all(
