@@ -18,7 +18,7 @@ from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.quotas.client_quotas import Client, ClientQuotas, Quota, client_named
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending, then
+from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Pending, then
 
 if TYPE_CHECKING:
     from kafkapy.protocol.headers import RequestHeader
@@ -85,14 +85,13 @@ class Throttler:
         if key == ApiKey.FETCH:  # its handler has charged it (`FetchMeter`)
             return then(outcome, partial(_mute_for_throttle_time, connection))
         client = client_of(context)
-        costs: dict[QuotaKind, float] = {}
-        if outcome is not NO_RESPONSE:
-            costs[QuotaKind.REQUEST] = seconds * 100
+        costs: dict[QuotaKind, float] = {QuotaKind.REQUEST: seconds * 100}
         if key == ApiKey.PRODUCE:
             costs[QuotaKind.PRODUCE] = len(request.frame)
-        if outcome is NO_RESPONSE:
+
+        def charge_unanswered() -> None:
+            del costs[QuotaKind.REQUEST]
             self._pause(connection, client, self._charge(client, costs))
-            return outcome
 
         def charge(response: Message) -> Message:
             if isinstance(outcome, Pending):
@@ -105,7 +104,7 @@ class Throttler:
                 response.throttle_time_ms = longest_ms
             return response
 
-        return then(outcome, charge)
+        return then(outcome, charge, charge_unanswered)
 
     def charge_produce(self, connection: Caller, client: Client, size_bytes: int) -> int:
         """Charge a produce request to a client without a request quota. Starts the pause, and

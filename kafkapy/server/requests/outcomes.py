@@ -139,21 +139,33 @@ fails."""
 
 
 @overload
-def then(outcome: Outcome[M], change: Callable[[M], Outcome[N]]) -> Outcome[N]: ...
+def then(
+    outcome: Outcome[M],
+    change: Callable[[M], Outcome[N]],
+    on_no_response: Callable[[], None] = ...,
+) -> Outcome[N]: ...
 
 
 @overload
 def then(
-    outcome: OutcomeOrWork[M], change: Callable[[M], OutcomeOrWork[N]]
+    outcome: OutcomeOrWork[M],
+    change: Callable[[M], OutcomeOrWork[N]],
+    on_no_response: Callable[[], None] = ...,
 ) -> OutcomeOrWork[N]: ...
 
 
 def then(
-    outcome: OutcomeOrWork[Any], change: Callable[[Any], OutcomeOrWork[N]]
+    outcome: OutcomeOrWork[Any],
+    change: Callable[[Any], OutcomeOrWork[N]],
+    on_no_response: Callable[[], None] = lambda: None,
 ) -> OutcomeOrWork[N]:
-    """The outcome of a handler with `change` applied to its response, now or later. A `change` of
-    many rows returns work, which runs in slices."""
-    if outcome is NO_RESPONSE or outcome is CLOSE_CONNECTION:
+    """The outcome of a handler with `change` applied to its response, now or later; instead of it,
+    `on_no_response` is called for NO_RESPONSE. A `change` of many rows returns work, which runs in
+    slices."""
+    if outcome is NO_RESPONSE:
+        on_no_response()
+        return outcome
+    if outcome is CLOSE_CONNECTION:
         return outcome
     if not isinstance(outcome, Pending):
         return change(outcome) if not isinstance(outcome, Generator) else _then(outcome, change)
@@ -164,7 +176,7 @@ def then(
         if isinstance(response, ProtocolViolation):
             later.complete(response)
         else:
-            later.complete_with(then(response, change))
+            later.complete_with(then(response, change, on_no_response))
 
     outcome.when_complete(completed)
     return later.response if later.done else later

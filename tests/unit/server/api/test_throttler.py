@@ -3,6 +3,7 @@ handles nothing while its client must pause."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,14 +15,21 @@ from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.server.api import throttler
 from kafkapy.server.quotas.client_quotas import Client as QuotaClient
 from kafkapy.server.requests.outcomes import Pending
 from tests.harness.cores.hot_path import FETCH, PRODUCE, Client, fetch, produce
 from tests.harness.cores.paused_loops import fake_timers
+from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.server_parts import FakeTimers, Parts
+from tests.harness.storage.partitions import batch
 
 ME = QuotaClient("ANONYMOUS", "me")
 LIST_OFFSETS = 7
@@ -128,6 +136,31 @@ def test_without_acknowledgement_only_the_connection_says_it(
     assert client.transport.sent == b""
     assert parts.replicas.partitions["t"][0].log.log_end_offset == 1
     assert len(timers.delays_s) == 1
+    assert rate(parts, QuotaKind.REQUEST) == 0
+
+
+def test_a_large_produce_without_acknowledgement_is_throttled_too(tmp_path: Path) -> None:
+    """It is handled in slices. Producers with acks=0 and many partitions had no quota."""
+    parts = Parts(tmp_path)
+    partitions = [parts.lead(index=index) for index in range(24)]
+    limit(parts, producer_byte_rate=1, request_percentage=1e-9)
+    records = batch(1, NOW_MS, bytes(5000))
+    rows = [PartitionProduceData(index=index, records=records) for index in range(24)]
+    request = ProduceRequest(
+        acks=0, timeout_ms=1, topic_data=[TopicProduceData(name="t", partition_data=rows)]
+    )
+
+    async def send() -> None:
+        client = Client(parts)
+        client.sends(PRODUCE, request)()
+        while not partitions[-1].log.log_end_offset:
+            await asyncio.sleep(0)
+        assert parts.slices.slice_count > 0
+        assert not client.connection.is_idle
+        client.connection.connection_lost(None)
+
+    asyncio.run(send())
+    assert rate(parts, QuotaKind.PRODUCE) > 24 * 500
     assert rate(parts, QuotaKind.REQUEST) == 0
 
 
