@@ -38,11 +38,12 @@ _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEAD
 
 @dataclass(frozen=True)
 class FetchResponses:
-    """Creates the fetch responses of one broker."""
+    """Creates the fetch responses of one broker. Reads of followers are not counted."""
 
     replicas: ReplicaManager
     metrics: Metrics
     cluster: ClusterView
+    is_for_followers: bool = False
 
     def create(
         self, context: RequestContext, session: FetchContext, results: list[FetchResult]
@@ -115,7 +116,7 @@ class FetchResponses:
                 self.metrics.count_failed_fetch(wanted.topic or "")
                 if context.version >= 16 and result.error in _LEADER_ERRORS:
                     self._add_leader(wanted, row, leaders)
-            elif result.size_bytes:
+            elif result.size_bytes and not self.is_for_followers:
                 self.metrics.count_fetch(wanted.topic or "", result.size_bytes)
             topics[-1].partitions.append(row)
 

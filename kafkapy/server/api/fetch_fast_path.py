@@ -60,8 +60,8 @@ def is_follower_session_fetch(request: FetchRequest) -> bool:
 class FetchFastPath:
     """Handles one connection's follower fetches. `context` is used for all of them."""
 
-    __slots__ = ("_acl_decision", "_clock", "_context", "_correlation_id", "_max_bytes", "_metrics",
-                 "_params", "_pending", "_reader", "_replicas", "_responses", "_sessions", "_shape",
+    __slots__ = ("_acl_decision", "_clock", "_context", "_correlation_id", "_max_bytes", "_params",
+                 "_pending", "_reader", "_replicas", "_responses", "_sessions", "_shape",
                  "_wait", "times")  # fmt: skip
 
     def __init__(
@@ -78,7 +78,6 @@ class FetchFastPath:
         connection: AuthenticatedConnection,
     ) -> None:
         self._replicas = replicas
-        self._metrics = metrics
         self._reader = reader
         self._sessions = sessions
         self._clock = clock
@@ -246,7 +245,6 @@ class FetchFastPath:
         high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
         wanted.maybe_update_response_data(high_watermark, log_start_offset)
         session.move_to_end(wanted)
-        self._metrics.count_fetch(wanted.topic or "", len(records))
         return shape.response(
             self._correlation_id, wanted.topic_id, wanted.partition, high_watermark,
             log.last_stable_offset, log_start_offset, records,

@@ -137,12 +137,29 @@ def fetch_paths(
 ) -> Paths[FetchFastPath]:
     """Fetch, key 1."""
     responses = FetchResponses(replicas, metrics, cluster)
+    follower_responses = FetchResponses(replicas, metrics, cluster, is_for_followers=True)
     general = handlers.fetch.Handler(
-        replicas, reader, sessions, metadata, clock, authorization, throttler, responses, max_bytes
+        replicas,
+        reader,
+        sessions,
+        metadata,
+        clock,
+        authorization,
+        throttler,
+        responses,
+        follower_responses,
+        max_bytes,
     )
-    authorizer = authorization.authorizer
     fast = partial(
-        FetchFastPath, replicas, metrics, reader, sessions, clock, responses, max_bytes, authorizer
+        FetchFastPath,
+        replicas,
+        metrics,
+        reader,
+        sessions,
+        clock,
+        follower_responses,
+        max_bytes,
+        authorization.authorizer,
     )
     return Paths(general.handle, fast)
 

@@ -58,6 +58,7 @@ class Handler:
     authorization: Authorization
     throttler: Throttler
     responses: FetchResponses
+    follower_responses: FetchResponses
     max_bytes: int
 
     def handle(
@@ -84,7 +85,8 @@ class Handler:
             privileged=replica_id >= 0 and self._is_authorized_broker(context),
             now_ms=self.clock.monotonic_ms(),
         )
-        meter, respond = None, self.responses.create
+        responses = self.responses if replica_id < 0 else self.follower_responses
+        meter, respond = None, responses.create
         if self.throttler.quotas.are_set and replica_id < 0:
             meter = self.throttler.meter(context)
             respond = partial(self._metered_response, meter)

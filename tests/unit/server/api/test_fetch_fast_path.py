@@ -219,6 +219,17 @@ def test_a_fetch_counts_for_each_partition_of_the_session(parts: Parts) -> None:
 
 
 @pytest.mark.parametrize("is_fast", [True, False])
+def test_bytes_for_followers_are_no_bytes_read_by_consumers(parts: Parts, is_fast: bool) -> None:
+    """Kafka: BytesOutPerSec has no replication. A dashboard showed three times the bytes."""
+    asking = follower(parts) if is_fast else without_fast_path(follower(parts))
+    asking.send(0)
+    append(parts)
+    assert asking.row().records
+    assert asking.general_requests == (0 if is_fast else 1)
+    assert parts.metrics.topics["t"].bytes_out == parts.metrics.topics["t"].fetches == 0
+
+
+@pytest.mark.parametrize("is_fast", [True, False])
 def test_a_follower_that_caught_up_is_proposed(parts: Parts, is_fast: bool) -> None:
     parts.lead(index=1, isr=(1, 3), replicas=(1, 2, 3), leader_epoch=1, partition_epoch=1)
     parts.announce("t")

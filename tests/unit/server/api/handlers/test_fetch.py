@@ -50,6 +50,17 @@ def test_a_share_fetch_waits_for_no_more_bytes_than_it_takes() -> None:
         assert (params.min_bytes, params.max_bytes) == (most, most)
 
 
+def test_bytes_for_consumers_are_counted(tmp_path: Path) -> None:
+    parts = Parts(tmp_path)
+    parts.lead(isr=(1,))
+    client = Client(parts)
+    client.sends(9, produce("t", acks=1))()
+    records = client.fetches(fetch()).responses[0].partitions[0].records
+    assert isinstance(records, bytes | memoryview)
+    counters = parts.metrics.topics["t"]
+    assert (counters.bytes_out, counters.fetches) == (len(records), 1)
+
+
 async def begin_large_fetch(parts: Parts, *, leaves: bool) -> None:
     """A client fetches with more rows than one slice has, and may leave meanwhile."""
     client = Client(parts)

@@ -89,7 +89,7 @@ def delete_nothing() -> Any:
 
 def fetch_nothing() -> Any:
     request = fetch.FetchRequest(topics=many(fetch.FetchTopic))
-    return FetchHandler(*[NOBODY] * 5, ALL_ALLOWED, *[NOBODY] * 3).handle(context(12), request)
+    return FetchHandler(*[NOBODY] * 5, ALL_ALLOWED, *[NOBODY] * 4).handle(context(12), request)
 
 
 def list_no_offsets() -> Any:
