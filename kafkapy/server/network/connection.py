@@ -331,7 +331,7 @@ class Connection(asyncio.BufferedProtocol):
         size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         self._queued_bytes += size
         self._wire.respond(slot, parts)
-        if size > FLUSH_BYTES:
+        if size > FLUSH_BYTES or self._queued_bytes >= QUEUED_BYTES_MAX:
             if self._sender is None and self._transport is not None and has_region(parts):
                 self._sender = FileRegionSender(self._transport, WRITE_HIGH_WATER_BYTES)
             # Only written bytes show whether the client reads (`pause_writing`).

@@ -14,7 +14,12 @@ from kafkapy.protocol.framing import ReceiveBuffers
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.network.connection import PARKED_REQUESTS_MAX, Connection
+from kafkapy.server.network.connection import (
+    FLUSH_BYTES,
+    PARKED_REQUESTS_MAX,
+    QUEUED_BYTES_MAX,
+    Connection,
+)
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
@@ -125,6 +130,24 @@ def test_a_client_that_does_not_read_is_not_read_from(client: Client) -> None:
     assert not client.transport.reading
     client.connection.resume_writing()
     assert client.transport.sent == b"<1><2>"
+    assert client.transport.reading
+
+
+@pytest.mark.parametrize("first_waits", [False, True])
+def test_pipelined_requests_with_more_than_a_megabyte_of_responses_are_all_answered(
+    client: Client, first_waits: bool
+) -> None:
+    """A connection whose client read all at once never handled the requests after the megabyte."""
+    response = bytes(FLUSH_BYTES)
+    count = 3 * QUEUED_BYTES_MAX // FLUSH_BYTES
+    first = Pending()
+    client.dispatcher.outcomes = {number: [response] for number in range(count)}
+    if first_waits:
+        client.dispatcher.outcomes[0] = first
+    client.send(b"".join(map(frame, range(count))))
+    first.complete([response])
+    assert client.dispatcher.seen == list(range(count))
+    assert len(client.transport.sent) == count * FLUSH_BYTES
     assert client.transport.reading
 
 
