@@ -96,7 +96,7 @@ class FileRegionSender:
             return
         # All is written at once, or `pause_writing` is called: a region must follow sent bytes.
         # Over TLS the transport writes all, and its limit must not be below `high_water_bytes`.
-        limit_bytes = self._high_water_bytes if self._is_tls else 1
+        limit_bytes = self._high_water_bytes + 1 if self._is_tls else 1
         if not self._is_tls:
             transport.set_write_buffer_limits(0)
         try:

@@ -12,11 +12,17 @@ from typing import Any
 import pytest
 import uvloop
 
-from kafkapy.server.network.file_region_sender import FIRST_BYTES, FileRegionSender, has_region
+from kafkapy.server.network.file_region_sender import (
+    FIRST_BYTES,
+    WAITING_BYTES,
+    FileRegionSender,
+    has_region,
+)
 from kafkapy.server.network.tls_transport import TlsResources, TlsTransport
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from tests.harness.plugins.closing import Disk
 from tests.harness.processes.waiting import LIMIT_S
+from tests.harness.scripted.transports import FakeTransport
 from tests.harness.security.certificates import can_make
 from tests.harness.security.tls_contexts import TlsContexts
 
@@ -142,6 +148,32 @@ def test_what_comes_after_a_region_is_bytes_as_before(
 
     got, _ = exchange(loop, act)
     assert got == CONTENT[:100_000] + b"x" * 500_000 + b"end"
+
+
+class TlsTransportWithLimit(FakeTransport):
+    """Pauses its owner above the limit, as the transports of asyncio and uvloop do."""
+
+    paused = False
+
+    def get_extra_info(self, name: str) -> Any:
+        return "TLS" if name == "sslcontext" else super().get_extra_info(name)
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        self.unsent += len(data)
+        self.paused = self.unsent > self.high
+
+
+def test_a_buffer_that_is_full_to_the_byte_stops_no_response(records: FileRecords) -> None:
+    """The owner is called again only after a pause, which comes above the limit, not at it."""
+    transport = TlsTransportWithLimit()
+    transport.set_write_buffer_limits(2 * WAITING_BYTES)
+    sender = FileRegionSender(transport, 2 * WAITING_BYTES)
+    sender.send([FileRegion(records, 0, 5 * WAITING_BYTES)])
+    while transport.paused:
+        transport.unsent, transport.paused = 0, False
+        sender.send_more()
+    assert transport.sent == CONTENT[: 5 * WAITING_BYTES]
 
 
 def test_a_region_that_fits_its_first_piece_needs_no_more(
