@@ -89,7 +89,7 @@ class Handler:
         request: ProduceRequest,
         transactional_id: str,
         unverified: list[PendingWrite],
-    ) -> Pending[ProduceResponse]:
+    ) -> Outcome[ProduceResponse]:
         """Verify partitions with the coordinator first. Later requests of the connection wait,
         because their batches follow these. The records are copied, because the next read overwrites
         them.
@@ -103,7 +103,8 @@ class Handler:
             pending.complete_with(self.slices.run(self._append_all(context, request, errors)))
 
         self.verifier.verify(transactional_id, unverified, on_verified)
-        return pending
+        # Not a completed `Pending`: each would be one more nested call of its connection.
+        return pending.response if pending.done else pending
 
     def _append_all(
         self,

@@ -25,6 +25,8 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.validation import FAST_BYTES_MAX
 from kafkapy.server.requests.turns import SLICE_UNITS, run_now
+from tests.harness.cores import hot_path
+from tests.harness.cores.hot_path import FETCH, PRODUCE, Client, fetch
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
@@ -54,6 +56,34 @@ def produce(parts: Parts, version: int, records: Sequence[bytes]) -> Any:
 
 def codes(response: ProduceResponse) -> list[int]:
     return [row.error_code for row in response.responses[0].partition_responses]
+
+
+def test_pipelined_refusals_of_a_client_do_not_fail_the_produce_of_another(tmp_path: Path) -> None:
+    """They wait behind a fetch. The produce that ended this fetch had their RecursionError: its
+    producer got UNKNOWN_SERVER_ERROR for records that were appended.
+    """
+    parts = Parts(tmp_path)
+    parts.lead()
+    unverified = build_batch(
+        [RECORD._replace(value=b"v")],
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    row = PartitionProduceData(index=0, records=unverified)
+    refused = ProduceRequest(
+        transactional_id="x",
+        acks=-1,
+        timeout_ms=10,
+        topic_data=[TopicProduceData(name="t", partition_data=[row])],
+    )
+    one, another = Client(parts), Client(parts)
+    one.sends(FETCH, fetch(max_wait_ms=30_000))()
+    one.sends(PRODUCE, *[refused] * 1000)()
+    answer = another.asks(PRODUCE, hot_path.produce("t"), ProduceResponse)
+    assert codes(answer) == [ErrorCode.NONE]
+    assert one.connection.is_idle
 
 
 def test_the_conversion_of_brief_rows_is_cut_into_slices(parts: Parts) -> None:
