@@ -57,10 +57,9 @@ def update_member(
     changed = before is None or _subscription(before) != _subscription(member)
     if changed:
         delete_unused_regexes(changes)
-    matches_changed = False
     if is_visible is not None:
-        matches_changed = refresh_regexes(core, changes, member.subscribed_regex, is_visible)
-    if changed or matches_changed or group.metadata_version != core.topics.version:
+        changed |= refresh_regexes(core, changes, member.subscribed_regex, is_visible)
+    if changed or group.metadata_version != core.topics.version:
         changed |= refresh_topics(core, changes)
     if changed:
         bump_epoch(changes)

@@ -133,6 +133,18 @@ def test_a_topic_that_matches_later_is_found() -> None:
     assert member.partitions == {("t", n) for n in range(4)}
 
 
+def test_a_member_gets_partitions_of_a_topic_that_its_regular_expression_matches_late() -> None:
+    shell = ConsumerShell()
+    named = shell.consumer("named", topics=("u",))
+    matching = shell.consumer("matching", topics=None, regex="u.*")
+    shell.topics.create("u", 4)
+    settle([named, matching])
+    assert len(named.partitions) == 4  # the other member's topics were matched just before
+    shell.advance(10_000)
+    settle([named, matching])
+    assert len(named.partitions) == len(matching.partitions) == 2
+
+
 def test_rights_are_asked_again_after_ten_minutes() -> None:
     shell = ConsumerShell()
     member = shell.consumer("m", topics=None, regex=".*")
