@@ -106,10 +106,12 @@ class ShareGroup(ConsumerGroup):
     def has_topics(self, topics: Mapping[str, TopicMetadata]) -> bool:
         """Whether `topics` are the topics of the current epoch. After a replay, only their hash is
         known."""
-        is_same = super().has_topics(topics)
-        if not is_same and not self.topics and topics_hash(topics) == self.topics_hash:
+        if self.topics or not self.topics_hash:
+            return super().has_topics(topics)
+        is_same = topics_hash(topics) == self.topics_hash
+        self.topics_hash = 0
+        if is_same:
             self.topics, self._has_unassigned = topics, None
-            return True
         return is_same
 
     def encode_key(self, key: ConsumerKey) -> bytes | None:

@@ -125,6 +125,18 @@ def test_a_deleted_topic_is_forgotten(shell: ShareShell) -> None:
     assert not shell.shares.has_states
 
 
+def test_a_member_loses_a_topic_that_is_deleted_while_its_coordinator_moves(
+    shell: ShareShell,
+) -> None:
+    a = shell.member("a")
+    shell.begin()
+    a.beat()
+    shell.topics.delete("t")
+    shell.fail_over()
+    a.beat()
+    assert a.partitions == set()
+
+
 def test_refusals(shell: ShareShell) -> None:
     a = shell.member("a")
     shell.begin()
