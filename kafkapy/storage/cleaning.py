@@ -204,7 +204,8 @@ class Cleaning:
             row_offsets, keys = _keys(header, batch)
             if not offsets.has_room(len(keys)):
                 return False
-            if header.base_offset >= start:
+            # The header of a compressed set of an old format has only its last offset.
+            if header.magic == MAGIC and header.base_offset >= start:
                 offsets.put_batch(header.base_offset, keys, row_offsets)
             else:
                 first = bisect_left(row_offsets, start)

@@ -16,7 +16,7 @@ from kafkapy.storage.filesystem import read_file
 from kafkapy.storage.offset_map import ENTRY_BYTES
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.plugins.closing import Disk
-from tests.harness.storage.legacy_messages import message_set, wrapper
+from tests.harness.storage.legacy_messages import message, message_set, wrapper
 from tests.harness.storage.log_builder import LogBuilder, row
 
 FS = Disk()
@@ -179,6 +179,18 @@ def test_old_segments_become_new_batches_where_they_shrink(tmp_path: Path, codec
     [(_, header)] = list(iter_headers(read_file(FS, path)))
     assert header.last_offset == 2
     assert cleaning.end_offset == 3
+
+
+def test_the_only_values_in_an_old_compressed_set_stay_when_its_last_key_gets_a_new_value(
+    tmp_path: Path,
+) -> None:
+    """The header of such a set has only its last offset."""
+    builder = LogBuilder(tmp_path, cleanup_policy="compact")
+    inner = b"".join(message(1, i, key, b"old") for i, key in enumerate([b"a", b"b", b"c"]))
+    builder.log.append_as_follower(wrapper(1, Codec.GZIP, inner, offset=2), NOW_MS)
+    builder.append(row("c", "new")).roll()
+    values = {record.key: record.value for record in cleaned_records(clean(builder))}
+    assert values == {b"a": b"old", b"b": b"old", b"c": b"new"}
 
 
 @pytest.mark.parametrize("segment", [0, 3])
