@@ -38,6 +38,7 @@ from kafkapy.record.compression import compress
 from kafkapy.record.legacy import read_messages, validate_message_crc
 from kafkapy.record.record_check import check_records
 from kafkapy.record.records import records_view
+from kafkapy.record.varint import read_varint
 
 _NO_KEY: Final = "Compacted topic cannot accept message without key"
 _ERRORS_SHOWN_MAX: Final = 3
@@ -62,7 +63,8 @@ def rewrite(
     now_ms: int,
     budget: ByteBudget | None = None,
 ) -> PreparedBatch:
-    """A copy of the batch with the topic's codec and, for LogAppendTime, the time `now_ms`.
+    """A copy of the batch with this header, the topic's codec and, for LogAppendTime, the time
+    `now_ms`.
 
     Control batches keep their codec: they are never compressed.
 
@@ -100,6 +102,22 @@ def check_keys(records: Buffer, header: BatchHeader, budget: ByteBudget | None =
     without_key = check_records(payload, header)
     if without_key:
         raise _keys_missing(without_key)
+
+
+def max_timestamp(records: Buffer, header: BatchHeader, budget: ByteBudget | None = None) -> int:
+    """The greatest timestamp of the records, of which each is checked completely.
+
+    Raises:
+        ApiError: INVALID_RECORD (not records), CORRUPT_MESSAGE.
+    """
+    payload = _payload(records, header, budget, header.record_count)
+    check_records(payload, header)
+    deltas, at = [], 0
+    for _ in range(header.record_count):
+        size, at = read_varint(payload, at)
+        deltas.append(read_varint(payload, at + 1)[0])  # behind the unused attributes byte
+        at += size
+    return header.base_timestamp + max(deltas)
 
 
 def _payload(

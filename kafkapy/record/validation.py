@@ -105,9 +105,10 @@ def prepare_client_batch(
             ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
             f"Produce v{produce_version} may not use zstd",
         )
-    if fast_only and (rules.compacted or rules.codec is not None):
+    reads = rules.compacted or header.max_timestamp < header.base_timestamp
+    if fast_only and (reads or rules.codec is not None):
         codec = attributes & CODEC_MASK
-        if (rules.compacted or rules.codec != codec) and (codec or len(records) > FAST_BYTES_MAX):
+        if (reads or rules.codec != codec) and (codec or len(records) > FAST_BYTES_MAX):
             raise NeedsThread(rules, now_ms, produce_version)
     return _prepare(header, records, rules, now_ms, budget)
 
@@ -144,6 +145,11 @@ def _prepare(
         or count > RECORDS_MAX
     ):
         raise too_many_records(count, payload_bytes)
+    # Sarama before 1.45.1 sends -1. (Kafka computes the maximum of each batch.)
+    lacks_maximum = header.max_timestamp < header.base_timestamp and not rules.log_append_time
+    if lacks_maximum:
+        maximum = rewriting.max_timestamp(records, header, budget)
+        header = header._replace(max_timestamp=maximum)
     is_bounded = (
         rules.timestamp_after_max_ms != NO_LIMIT or rules.timestamp_before_max_ms != NO_LIMIT
     )
@@ -153,7 +159,7 @@ def _prepare(
     if rules.compacted:
         rewriting.check_keys(records, header, budget)
     recompress = rules.codec is not None and rules.codec != codec and not header.is_control
-    if recompress or rules.log_append_time:
+    if recompress or rules.log_append_time or lacks_maximum:
         return rewriting.rewrite(records, header, rules, now_ms, budget)
     return PreparedBatch(header, records, NO_TIMESTAMP)
 

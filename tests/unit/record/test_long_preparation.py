@@ -16,6 +16,7 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.long_preparation import prepare_fully
 from kafkapy.record.validation import FAST_BYTES_MAX, PRODUCE_VERSION_LATEST, prepare_client_batch
+from tests.harness.storage.batches import patched
 from tests.harness.storage.legacy_messages import message, message_set, wrapper
 
 NOW_MS = 1_767_225_600_000
@@ -40,10 +41,21 @@ def fast_only(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_
         (batch(Codec.ZSTD), GZIP, 11),
         (batch(size=FAST_BYTES_MAX), COMPACTED, 11),
         (batch(size=FAST_BYTES_MAX), GZIP, 11),
+        (patched(batch(Codec.GZIP), max_timestamp=-1), PLAIN, 11),
+        (patched(batch(size=FAST_BYTES_MAX), max_timestamp=-1), PLAIN, 11),
         (wrapper(1, Codec.GZIP, message_set(1, [0])), PLAIN, 2),
         (message(0, 0, b"k", b"v" * FAST_BYTES_MAX), PLAIN, 1),
     ],
-    ids=["walk compressed", "recompress", "walk", "compress", "wrapper", "message set"],
+    ids=[
+        "walk compressed",
+        "recompress",
+        "walk",
+        "compress",
+        "time compressed",
+        "time",
+        "wrapper",
+        "message set",
+    ],
 )
 def test_the_loop_is_not_kept_by(records: bytes, rules: BatchRules, version: int) -> None:
     with pytest.raises(NeedsThread) as long:

@@ -154,6 +154,19 @@ def test_timestamp_window(rules: BatchRules, accepted: bool) -> None:
         assert refusal(batch, rules) is ErrorCode.INVALID_TIMESTAMP
 
 
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_missing_maximum_is_set_and_compared_with_the_limits(codec: Codec) -> None:
+    batch = build_batch(ROWS, codec=codec)
+    unset = patched(batch, max_timestamp=-1)
+    prepared = prepare_client_batch(memoryview(unset), RULES, NOW_MS)
+    assert (bytes(prepared.records), prepared.header) == (batch, read_header(batch))
+    assert refusal(unset, BatchRules(timestamp_after_max_ms=999_999)) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_records_that_cannot_be_read_have_no_maximum() -> None:
+    assert refusal(raw_batch(bytes(700), 100, max_timestamp=-1)) is ErrorCode.INVALID_RECORD
+
+
 def test_zstd_needs_produce_v7() -> None:
     batch = build_batch(ROWS, codec=Codec.ZSTD)
     prepare_client_batch(memoryview(batch), RULES, NOW_MS, 7)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.record.builder import build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.storage import time_lookup
+from tests.harness.storage.batches import patched
 from tests.harness.storage.log_builder import LogBuilder, row
 
 
@@ -71,3 +73,16 @@ def test_the_greatest_timestamp(builder: LogBuilder, tmp_path: Path) -> None:
     builder.log.truncate_to(4)
     assert builder.log.offset_of_max_timestamp() == (120, 2, 0)
     assert LogBuilder(tmp_path / "empty").log.offset_of_max_timestamp() is None
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_records_of_clients_that_set_no_maximum_are_found_by_time_and_kept_as_long(
+    tmp_path: Path, codec: Codec
+) -> None:
+    """Sarama before 1.45.1 sends -1. Kafka's broker sets the maximum of each batch."""
+    builder = LogBuilder(tmp_path).append(row(timestamp=100))
+    batch = build_batch([row(timestamp=t) for t in (200, 400, 300)], codec=codec)
+    builder.add(patched(batch, max_timestamp=-1))
+    assert builder.log.offset_for_timestamp(150, 4) == (200, 1, 0)
+    assert builder.log.offset_for_timestamp(301, 4) == (400, 2, 0)
+    assert builder.log.segments.active.newest_ms() == 400
