@@ -18,7 +18,7 @@ from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.quotas.client_quotas import Client, ClientQuotas, Quota, client_named
-from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, Pending, then
+from kafkapy.server.requests.outcomes import ANONYMOUS, CLOSE_CONNECTION, Pending, then
 
 if TYPE_CHECKING:
     from kafkapy.protocol.headers import RequestHeader
@@ -80,7 +80,9 @@ class Throttler:
         if key in _EXEMPT_APIS:
             self._exempt.record(seconds * 100, self._clock.monotonic_ms())
             return outcome
-        if outcome is CLOSE_CONNECTION:
+        # Any peer may send ApiVersions before its login, with the client id of another client.
+        is_before_login = key == ApiKey.API_VERSIONS and context.principal == ANONYMOUS
+        if outcome is CLOSE_CONNECTION or is_before_login:
             return outcome
         if key == ApiKey.FETCH:  # its handler has charged it (`FetchMeter`)
             return then(outcome, partial(_mute_for_throttle_time, connection))

@@ -14,6 +14,7 @@ from kafkapy.common.errors import ProtocolViolation
 from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response
+from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.produce import (
     PartitionProduceData,
@@ -309,6 +310,20 @@ def test_what_brokers_ask_is_exempt(parts: Parts, timers: FakeTimers, key: ApiKe
     assert timers.delays_s == []
     exempt = parts.client_quotas.exempt
     assert exempt.rate(parts.clock.monotonic_ms()) == 90  # percent, over ten windows
+
+
+def test_a_peer_without_login_does_not_use_up_the_quota_of_a_client(
+    parts: Parts, timers: FakeTimers
+) -> None:
+    """ApiVersions is answered before the login, and its client id is of the peer's choice."""
+    parts.client_quotas.update("clients", "me", {"request_percentage": "1"})
+    header = SimpleNamespace(api_key=ApiKey.API_VERSIONS, client_id="me")
+    context: Any = SimpleNamespace(principal="User:ANONYMOUS", header=header)
+    response: Any = ApiVersionsResponse()
+    nothing: Any = None
+    assert parts.throttler.charge_request(nothing, context, nothing, response, 9.0) is response
+    assert timers.delays_s == []
+    assert rate(parts, QuotaKind.REQUEST) == 0
 
 
 @pytest.mark.parametrize("key", [ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.LIST_OFFSETS])
