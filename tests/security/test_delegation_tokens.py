@@ -70,6 +70,16 @@ def test_create(broker: BrokerProcess, version: int) -> None:
     assert logs_in(broker, token)
 
 
+def test_no_user_cuts_the_broker_off_from_zookeeper_by_a_token_with_many_renewers(
+    broker: BrokerProcess,
+) -> None:
+    """ZooKeeper takes no znode of more than 1 MiB."""
+    names = [f"renewer-{number}" for number in range(10_000)]
+    refused = request_as(broker, "alice", creation(*names), 3)
+    assert refused.error_code == ErrorCode.INVALID_REQUEST
+    assert request_as(broker, "alice", creation(*names[:1_000]), 3).error_code == 0
+
+
 @versions(ApiKey.DESCRIBE_DELEGATION_TOKEN)
 def test_describe(broker: BrokerProcess, version: int) -> None:
     token = create(broker, "admin", "bob", owner="dave")

@@ -31,6 +31,9 @@ from kafkapy.server.requests.outcomes import Outcome
 from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 _NO_TIMESTAMP: Final = -1
+_RENEWERS_CHARS_MAX: Final = 100_000
+"""Of all names together. ZooKeeper drops the connection of a broker that writes a larger znode than
+`jute.maxbuffer` (1 MiB); the write is then repeated for ever, and other requests fail with it."""
 
 
 def handle(
@@ -51,7 +54,7 @@ def handle(
         requests.admit(context)
         if owner != requester:
             authorization.require(context, Operation.CREATE_TOKENS, ResourceKind.USER, owner)
-        _check_types(owner, request.renewers)
+        _check_principals(owner, request.renewers)
         admin = requests.admin()
     except ApiError as error:
         return to_error_response(error)
@@ -63,11 +66,13 @@ def handle(
     return run_async(tasks, context, create_token(), to_error_response)
 
 
-def _check_types(owner: str, renewers: list[CreatableRenewers]) -> None:
+def _check_principals(owner: str, renewers: list[CreatableRenewers]) -> None:
     is_owner_complete = all(owner.partition(":"))
     are_users = all(r.principal_type == USER_TYPE and r.principal_name for r in renewers)
     if not is_owner_complete or not are_users:
         raise ApiError(ErrorCode.INVALID_PRINCIPAL_TYPE)
+    if sum(len(r.principal_name) for r in renewers) > _RENEWERS_CHARS_MAX:
+        raise ApiError(ErrorCode.INVALID_REQUEST)
 
 
 def _token_response(token: TokenInformation, hmac: bytes) -> CreateDelegationTokenResponse:
