@@ -241,13 +241,19 @@ def committed(topic: Topic, group: str) -> dict[int, int]:
     return {place.partition: place.offset for place in found.topic_partitions}
 
 
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> SteppedTime:
+    """The time of the reader, which waits 0.1 s between two requests of an idle query."""
+    stepped = SteppedTime()
+    monkeypatch.setattr(stream_reader, "time", stepped)
+    monkeypatch.setattr(stream_reader, "IDLE_WAIT_S", 0.1)
+    return stepped
+
+
 def test_an_idle_query_sees_the_records_that_were_written_before_a_trigger(
-    make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+    make_topic: MakeTopic, time: SteppedTime
 ) -> None:
     """`processAllAvailable` returns after a trigger without new records."""
-    time = SteppedTime()
-    monkeypatch.setattr(stream_reader, "time", time)
-    monkeypatch.setattr(stream_reader, "IDLE_WAIT_S", 0.1)
     topic = make_topic()
     topic.write(3)
     stream = reader(topic)
@@ -260,12 +266,7 @@ def test_an_idle_query_sees_the_records_that_were_written_before_a_trigger(
     assert stream.reportLatestOffset() == {topic.name: {"0": 5}}
 
 
-def test_a_query_with_a_backlog_does_not_wait(
-    make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    time = SteppedTime()
-    monkeypatch.setattr(stream_reader, "time", time)
-    monkeypatch.setattr(stream_reader, "IDLE_WAIT_S", 0.1)
+def test_a_query_with_a_backlog_does_not_wait(make_topic: MakeTopic, time: SteppedTime) -> None:
     topic = make_topic()
     topic.write(3)
     stream = reader(topic)
