@@ -108,7 +108,10 @@ class Purgatory:
         if not watched:
             return
         for operation, position in list(watched.items()):
-            if not operation.completed and operation.ready_at(position):
+            if operation.completed or not operation.ready_at(position):
+                continue
+            # What it looks at may fail, and then completes all that wait for it.
+            if not operation.completed:
                 self._complete(operation, expired=False)
 
     def expire(self, now_ms: int) -> None:

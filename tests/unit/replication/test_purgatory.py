@@ -43,6 +43,32 @@ def test_check_completes_what_became_ready_once_over_all_keys() -> None:
     assert len(purgatory) == 0
 
 
+class Failing(Waiting):
+    """Finds a failure when it is asked, which completes all that wait for the same object."""
+
+    def __init__(self, purgatory: Purgatory) -> None:
+        super().__init__()
+        self.purgatory = purgatory
+
+    def ready(self) -> bool:
+        if self.is_ready:
+            return True
+        self.is_ready = self.number > 0
+        if self.is_ready:
+            self.purgatory.check("a")
+        return self.is_ready
+
+
+def test_an_operation_that_finds_a_failure_itself_completes_once() -> None:
+    """A count of waiting operations that is too low kept all followers waiting for the deadline."""
+    purgatory = Purgatory("Test")
+    operation = Failing(purgatory)
+    purgatory.try_complete_else_watch(operation, ["a"])
+    purgatory.check("a")
+    assert operation.completions == [False]
+    assert len(purgatory) == 0
+
+
 def test_expire_takes_only_what_is_past_its_deadline_in_order() -> None:
     purgatory = Purgatory("Test")
     early, late = Waiting(50), Waiting(60)
