@@ -433,7 +433,8 @@ class Reader(Client):
                 raise Refused(ErrorCode(answer.error_code).name)
             if epoch >= 0 and source_id == leader:
                 self._history.fetched(leader, at, epoch, requested_us)
-            self._known = self._history.answer(source_id, *at)
+            if answer.high_watermark >= self.position:  # else these records are gone, or will be
+                self._known = self._history.answer(source_id, *at)
             if source_id != leader:
                 self.world.counts["fetches answered by followers"] += 1
             elif answer.preferred_read_replica >= 0:

@@ -78,7 +78,8 @@ class CommittedReader(Client):
                 self.is_stopping = True
             if answer.error_code != ErrorCode.NONE:
                 raise Refused(ErrorCode(answer.error_code).name)
-            self._known = self._history.answer(leader, *self.at)
+            if answer.high_watermark >= self.position:  # else these records are gone, or will be
+                self._known = self._history.answer(leader, *self.at)
             aborted = answer.aborted_transactions or ()
             begun = sorted((a.first_offset, a.producer_id) for a in aborted)
             self._take(self.validated(bytes(answer.records or b"")), begun)
