@@ -80,20 +80,17 @@ class Throttler:
         if key in _EXEMPT_APIS:
             self._exempt.record(seconds * 100, self._clock.monotonic_ms())
             return outcome
-        # Any peer may send ApiVersions before its login, with the client id of another client.
+        # A peer that cannot log in may send ApiVersions with the client id of another client.
         is_before_login = key == ApiKey.API_VERSIONS and context.principal == ANONYMOUS
         if outcome is CLOSE_CONNECTION or is_before_login:
             return outcome
         if key == ApiKey.FETCH:  # its handler has charged it (`FetchMeter`)
             return then(outcome, partial(_mute_for_throttle_time, connection))
         client = client_of(context)
+        size_bytes = len(request.frame) if key == ApiKey.PRODUCE else 0
         costs: dict[QuotaKind, float] = {QuotaKind.REQUEST: seconds * 100}
-        if key == ApiKey.PRODUCE:
-            costs[QuotaKind.PRODUCE] = len(request.frame)
-
-        def charge_unanswered() -> None:
-            del costs[QuotaKind.REQUEST]
-            self._pause(connection, client, self._charge(client, costs))
+        if size_bytes:
+            costs[QuotaKind.PRODUCE] = size_bytes
 
         def charge(response: Message) -> Message:
             if isinstance(outcome, Pending):
@@ -106,11 +103,12 @@ class Throttler:
                 response.throttle_time_ms = longest_ms
             return response
 
-        return then(outcome, charge, charge_unanswered)
+        # Only a produce request may have no response.
+        return then(outcome, charge, lambda: self.charge_produce(connection, client, size_bytes))
 
     def charge_produce(self, connection: Caller, client: Client, size_bytes: int) -> int:
-        """Charge a produce request to a client without a request quota. Starts the pause, and
-        returns it in ms.
+        """Charge the bytes of a produce request, and not its time. Starts the pause, and returns
+        it in ms.
         """
         pauses = self._charge(client, {QuotaKind.PRODUCE: size_bytes})
         return self._pause(connection, client, pauses)

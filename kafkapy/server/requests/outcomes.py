@@ -142,7 +142,7 @@ fails."""
 def then(
     outcome: Outcome[M],
     change: Callable[[M], Outcome[N]],
-    on_no_response: Callable[[], None] = ...,
+    on_no_response: Callable[[], object] = ...,
 ) -> Outcome[N]: ...
 
 
@@ -150,14 +150,14 @@ def then(
 def then(
     outcome: OutcomeOrWork[M],
     change: Callable[[M], OutcomeOrWork[N]],
-    on_no_response: Callable[[], None] = ...,
+    on_no_response: Callable[[], object] = ...,
 ) -> OutcomeOrWork[N]: ...
 
 
 def then(
     outcome: OutcomeOrWork[Any],
     change: Callable[[Any], OutcomeOrWork[N]],
-    on_no_response: Callable[[], None] = lambda: None,
+    on_no_response: Callable[[], object] = lambda: None,
 ) -> OutcomeOrWork[N]:
     """The outcome of a handler with `change` applied to its response, now or later; instead of it,
     `on_no_response` is called for NO_RESPONSE. A `change` of many rows returns work, which runs in
