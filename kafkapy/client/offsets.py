@@ -39,6 +39,11 @@ class OffsetResult(NamedTuple):
     error: ErrorCode = ErrorCode.NONE
     message: str = ""
 
+    @property
+    def reason(self) -> str:
+        """The error as a text."""
+        return self.message or self.error.name
+
 
 class RequestSender(Protocol):
     """The part of a cluster that this module needs."""

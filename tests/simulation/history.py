@@ -49,6 +49,10 @@ class Loss(NamedTuple):
     at_us: int
     reason: str
 
+    def touches(self, base_offset: int, next_offset: int) -> bool:
+        """Whether the batch at these offsets has lost ones."""
+        return self.kept < next_offset and base_offset < self.end
+
     def replaced(self, answer: Answer) -> bool:
         """Whether the response may describe the log before the loss."""
         return answer.epoch < self.epoch or answer.at_us <= self.at_us + _IN_FLIGHT_US

@@ -57,7 +57,7 @@ def run(options: GetOffsetsOptions, env: Environment) -> ExitStatus:
     found = {tp: results[tp] for tp in partitions if not results[tp].error}
     for tp in partitions:
         if results[tp].error:
-            reason = results[tp].message or results[tp].error.name
+            reason = results[tp].reason
             env.warn(f"Skip getting offsets for topic-partition {tp} due to error: {reason}")
     show(env, _report({tp: r for tp, r in found.items() if r.offset >= 0}), options.output)
     return ExitStatus.SUCCESS

@@ -213,8 +213,7 @@ def _offsets(
     results = cluster.list_offsets(dict.fromkeys(chosen, timestamp))
     for tp, result in results.items():
         if result.error:
-            reason = result.message or result.error.name
-            raise CommandFailed(f"The offsets of {tp} cannot be found: {reason}")
+            raise CommandFailed(f"The offsets of {tp} cannot be found: {result.reason}")
     return {tp: result.offset for tp, result in results.items()}
 
 

@@ -166,16 +166,19 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 def _of_option(text: str, words: Sequence[str]) -> str | None:
     """A hint for an unknown option: the option that was probably meant."""
     unknown = re.fullmatch(r"(.+) is not a recognized option", text)
-    if unknown is None or not words or words[0] not in COMMANDS:
+    if unknown is None:
         return None
-    names = _option_names(words[0])
+    names = _option_names(words)
     similar = [name for name in _REPLACEMENTS.get(unknown[1], ()) if name in names]
     similar += difflib.get_close_matches(unknown[1], names, n=1, cutoff=0.7)
     return f"did you mean --{similar[0]}?" if similar else None
 
 
-def _option_names(command: str) -> list[str]:
-    return [name for spec in load(command).specs() for name in spec.names]
+def _option_names(words: Sequence[str]) -> list[str]:
+    """The options of the command; none if `words` do not begin with a command."""
+    if not words or words[0] not in COMMANDS:
+        return []
+    return [name for spec in load(words[0]).specs() for name in spec.names]
 
 
 def _of_config(text: str) -> str | None:
@@ -207,7 +210,7 @@ def _of_property(text: str, words: Sequence[str]) -> str | None:
     """A hint for a wrong property of a broker, for the commands that override properties."""
     if re.search(r"^Invalid value .* for configuration|is not a listener: expected", text) is None:
         return None
-    if not words or words[0] not in COMMANDS or "override" not in _option_names(words[0]):
+    if "override" not in _option_names(words):
         return None
     return "correct the line of the property file, or override it: --override NAME=VALUE"
 

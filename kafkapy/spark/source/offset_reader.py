@@ -147,8 +147,7 @@ class OffsetReader:
             results = self._cluster.list_offsets(timestamps, isolation_level=level)
             for tp, result in results.items():
                 if result.error is not ErrorCode.NONE:
-                    reason = result.message or result.error.name
-                    raise ApiError(result.error, f"Offsets of {tp}: {reason}")
+                    raise ApiError(result.error, f"Offsets of {tp}: {result.reason}")
             return {tp: result.offset for tp, result in results.items()}
 
         return self._retry(send)

@@ -116,7 +116,7 @@ def _source(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sink(spark: SparkSession, options: dict[str, Any]) -> dict[str, Any]:
-    # With `isolation.level`, for example, the file of `--command-config` is for the source.
+    # The file of `--command-config` may have properties of the source, such as `isolation.level`.
     settings = {
         name: value
         for name, value in _properties(spark).items()

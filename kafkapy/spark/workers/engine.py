@@ -165,6 +165,5 @@ def _list_offset(cluster: Cluster, topic_partition: TopicPartition, timestamp: i
     """
     found = cluster.list_offsets({topic_partition: timestamp})[topic_partition]
     if found.error is not ErrorCode.NONE and found.error not in _LOSS_ERRORS:
-        reason = found.message or found.error.name
-        raise ApiError(found.error, f"Offsets of {topic_partition}: {reason}")
+        raise ApiError(found.error, f"Offsets of {topic_partition}: {found.reason}")
     return found.offset

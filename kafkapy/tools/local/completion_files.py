@@ -8,7 +8,6 @@ file. Two marks enclose these lines.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from shlex import quote
 from typing import Final
 
 from kafkapy.common.errors import KafkapyError
+from kafkapy.storage.filesystem import TEMPORARY_SUFFIX, OsFileSystem, write_atomically
 
 SHELLS: Final = ("bash", "zsh", "fish")
 BASH_COMPLETION: Final = (
@@ -162,25 +162,24 @@ def apply(changes: Sequence[Change]) -> None:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Replace a file atomically: a full disk must not empty a start-up file. A link stays."""
+    """Replace a file atomically: a full disk must not empty a start-up file. Links and modes are
+    kept.
+    """
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    fd, name = tempfile.mkstemp(prefix=f"{target.name}.", dir=target.parent)
-    partial = Path(name)
+    mode = target.stat().st_mode if target.exists() else 0o644
     try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(text.encode())
-        partial.chmod(target.stat().st_mode if target.exists() else 0o644)
-        partial.replace(target)
+        write_atomically(OsFileSystem(), str(target), text.encode(), private=True)
     except OSError:
-        partial.unlink(missing_ok=True)
+        Path(f"{target}{TEMPORARY_SUFFIX}").unlink(missing_ok=True)
         raise
+    target.chmod(mode)
 
 
 def _read(path: Path) -> str | None:
     """The text of a file; None if it does not exist."""
     try:
-        return path.read_bytes().decode()  # with the ends of its lines
+        return path.read_bytes().decode()  # keeps the line ends
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

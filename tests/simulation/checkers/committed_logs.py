@@ -315,9 +315,7 @@ class CommittedLogs(Checker):
         if start >= end or self.cluster.may_have_gaps:
             return
         for base, batch in committed.batches.items():
-            is_lost = any(
-                loss.kept < batch.next_offset and base < loss.end for loss in self._losses(key)
-            )
+            is_lost = any(loss.touches(base, batch.next_offset) for loss in self._losses(key))
             if start <= base < end and not is_lost:
                 self.violated(
                     f"{key.topic_partition}: broker {node.broker_id} has no batch from {start} to"
@@ -393,8 +391,7 @@ class CommittedLogs(Checker):
         self._excuse_replaced(node, key, partition, base)
         for loss in self._losses(key):
             # The new leader's log may begin within a batch that other logs have whole.
-            is_lost = loss.kept < batch.next_offset and base < loss.end
-            if is_lost and batch.leader_epoch <= loss.epoch:
+            if loss.touches(base, batch.next_offset) and batch.leader_epoch <= loss.epoch:
                 return
         self.violated(
             f"{key.topic_partition}: below its high watermark {partition.log.high_watermark} broker"

@@ -7,7 +7,7 @@ import pytest
 from kafkapy.admin.acls import create_acls, delete_acls, describe_acls
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
-from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.create_acls import AclCreationResult, CreateAclsResponse
 from kafkapy.protocol.messages.delete_acls import (
     DeleteAclsFilterResult,
@@ -100,19 +100,16 @@ def test_a_broker_without_pattern_types_changes_no_entry_of_the_literal_resource
 ) -> None:
     """Version 0 has no field for the type: every resource in it is literal."""
     topics = TOPIC._replace(pattern=pattern)
-    versions = {key: (each.first, each.last) for key, each in API_VERSIONS.items()}
-    versions |= dict.fromkeys(
-        (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS), (0, 0)
-    )
     brokers = ScriptedCluster(
         {
             ApiKey.METADATA: metadata(),
             ApiKey.DESCRIBE_ACLS: DescribeAclsResponse(),
             ApiKey.CREATE_ACLS: CreateAclsResponse(results=[AclCreationResult()]),
             ApiKey.DELETE_ACLS: DeleteAclsResponse(filter_results=[DeleteAclsFilterResult()]),
-        },
-        versions,
+        }
     )
+    old = (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
+    brokers.versions = {**brokers.versions, **dict.fromkeys(old, (0, 0))}
     cluster = Cluster("b:1", connector=brokers.connect)
     with pytest.raises(ApiError, match="does not support CREATE_ACLS with version in range"):
         create_acls(cluster, topics, [ENTRY])

@@ -40,10 +40,9 @@ def test_each_feature_has_its_own_error_before_version_2() -> None:
 
 def test_a_dry_run_at_a_broker_that_only_has_version_0_changes_no_feature() -> None:
     """Version 0 has no flag for validation only: the broker would make the change."""
-    versions = {key: (each.first, each.last) for key, each in API_VERSIONS.items()}
-    versions[ApiKey.UPDATE_FEATURES] = (0, 0)
     script = {ApiKey.METADATA: metadata(), ApiKey.UPDATE_FEATURES: UpdateFeaturesResponse()}
-    brokers = ScriptedCluster(script, versions)
+    brokers = ScriptedCluster(script)
+    brokers.versions = {**brokers.versions, ApiKey.UPDATE_FEATURES: (0, 0)}
     with (
         Cluster("b:1", connector=brokers.connect) as cluster,
         pytest.raises(ApiError, match="does not support UPDATE_FEATURES with version in range"),
