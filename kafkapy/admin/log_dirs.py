@@ -81,7 +81,7 @@ def describe_log_dirs(
     response = cluster.request(DescribeLogDirsRequest(topics=topics), broker_id=broker_id)
     check(response.error_code)
     if not response.results:
-        # Before version 3 (Kafka 3.2) a refusal has no error code. A broker has always a directory.
+        # Before version 3 (Kafka 3.2) a refusal has no error code. A broker always has a directory.
         raise api_error(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return [
         LogDir(

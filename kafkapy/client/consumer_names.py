@@ -1,6 +1,6 @@
 """The properties of Java's consumer, by name. Pure.
 
-A mistyped name would silently not apply: with `isolation.levle`, a reader gets aborted records.
+A mistyped name would have no effect: with `isolation.levle`, a reader gets aborted records.
 """
 
 from __future__ import annotations

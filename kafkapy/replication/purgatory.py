@@ -110,7 +110,7 @@ class Purgatory:
         for operation, position in list(watched.items()):
             if operation.completed or not operation.ready_at(position):
                 continue
-            # What it looks at may fail, and then completes all that wait for it.
+            # `ready_at` may find a failure, which completes all operations under the key.
             if not operation.completed:
                 self._complete(operation, expired=False)
 

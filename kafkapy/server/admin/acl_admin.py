@@ -110,7 +110,7 @@ class AclAdmin:
             removed: dict[AccessControlEntry, int] = {}
             error = await self._update(resource, partial(_remove_matching, matching, removed))
             if error is not None and not removed:
-                # They could not be read. The known ones are returned with the error.
+                # The znode was not read. The entries in memory are returned with the error.
                 known = self._authorizer.acls.get(resource, frozenset())
                 _remove_matching(matching, removed, known)
             for entry, index in removed.items():

@@ -38,7 +38,7 @@ _LEADER_ERRORS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEAD
 
 @dataclass(frozen=True)
 class FetchResponses:
-    """Creates the fetch responses of one broker. Reads of followers are not counted."""
+    """Creates the fetch responses of one broker. Metrics count the bytes for consumers only."""
 
     replicas: ReplicaManager
     metrics: Metrics

@@ -32,8 +32,8 @@ from kafkapy.server.security.delegation_tokens import DelegationTokens
 
 _NO_TIMESTAMP: Final = -1
 _RENEWERS_CHARS_MAX: Final = 100_000
-"""Of all names together. ZooKeeper drops the connection of a broker that writes a larger znode than
-`jute.maxbuffer` (1 MiB); the write is then repeated for ever, and other requests fail with it."""
+"""The limit of all names together. ZooKeeper closes the connection of a broker that writes a znode
+beyond `jute.maxbuffer` (1 MiB), and the broker would repeat that write on each new connection."""
 
 
 def handle(

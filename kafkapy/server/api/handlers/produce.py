@@ -103,7 +103,7 @@ class Handler:
             pending.complete_with(self.slices.run(self._append_all(context, request, errors)))
 
         self.verifier.verify(transactional_id, unverified, on_verified)
-        # Not a completed `Pending`: each would be one more nested call of its connection.
+        # With a completed `Pending`, the connection would handle its next request in a nested call.
         return pending.response if pending.done else pending
 
     def _append_all(

@@ -178,7 +178,7 @@ def test_a_plan_needs_no_answer_of_the_broker_that_is_to_be_emptied() -> None:
     assert plan["summary"]["bytes_to_copy"] is None
 
 
-def test_a_plan_is_refused_to_who_may_not_see_the_running_moves() -> None:
+def test_a_plan_is_refused_without_the_permission_to_list_moves() -> None:
     """Without them, the plan would keep the replicas that a running move removes."""
     moving = MovingCluster(TOPICS)
     moving.scripted.script[ApiKey.LIST_PARTITION_REASSIGNMENTS] = (
