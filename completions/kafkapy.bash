@@ -214,14 +214,14 @@ _kafkapy() {
             case $previous in
                 --output) words="text table json" ;;
                 --files|--key-decoder-class|--value-decoder-class|--max-message-size|--max-bytes|--verify) return ;;
-                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
+                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --share-group-state-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
             esac
             ;;
         dump-log)
             case $previous in
                 --output) words="text table json" ;;
                 --files|--key-decoder-class|--value-decoder-class|--max-message-size|--max-bytes|--verify) return ;;
-                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
+                *) words="--help --files --deep-iteration --print-data-log --skip-record-metadata --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --share-group-state-decoder --index-sanity-check --verify-index-only --max-message-size --max-bytes --verify --strict --output --debug --version" ;;
             esac
             ;;
         state-change-log-merger)

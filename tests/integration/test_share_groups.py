@@ -7,6 +7,8 @@ Without Apache Kafka's jars only librdkafka is a member, and the end of the run 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +24,7 @@ from kafkapy.admin.share_groups import (
 )
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import find_coordinator
-from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC, TopicPartition
 from tests.harness.plugins import unchecked
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_group import BrokerGroup
@@ -302,3 +304,29 @@ def test_a_group_is_deleted_after_its_topic(brokers: BrokerGroup) -> None:
         return bool(json.loads(done.stdout)["data"][0]["deleted"])
 
     wait_until(is_deleted, "the coordinators know that the topic is no more")
+
+
+def test_the_dump_shows_the_progress_of_share_groups_as_apache_kafka_4_does(
+    brokers: BrokerGroup, tmp_path: Path
+) -> None:
+    create(brokers, "dumped", 1)
+    produce(brokers, "dumped", 1)
+    with Member(brokers, "dumped") as member:
+        wait_until(lambda: len(member.delivered) == BATCH or not member.poll(), "all", LIMIT_S)
+    logs = []
+    for partition in brokers.brokers[1].log_dir.glob(f"{SHARE_GROUP_STATE_TOPIC}-*"):
+        copied = shutil.copytree(partition, tmp_path / partition.name)  # others still write
+        logs.append(str(copied / f"{0:020}.log"))
+    flags = ("--share-group-state-decoder", "--files", ",".join(logs))
+    shown = payloads(kafkapy("dump-log-segments", *flags).stdout)
+    assert any('"type":"0"' in each and '"stateBatches"' in each for each in shown)
+    if HAS_KAFKA_4:
+        tool = "org.apache.kafka.tools.DumpLogSegments"
+        done = apache_kafka.run_tool(tool, *flags, release=apache_kafka.KAFKA_4)
+        assert payloads(done.stdout.decode()) == shown, done.stderr.decode()
+    else:
+        unchecked.note("Apache Kafka's dump of share groups", "no Apache Kafka 4")
+
+
+def payloads(dumped: str) -> list[str]:
+    return re.findall(r"key: .*", dumped)

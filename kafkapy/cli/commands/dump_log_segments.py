@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 STRING_DECODER: Final = "org.apache.kafka.tools.api.StringDecoder"
 MAX_MESSAGE_BYTES: Final = 5 * 1024 * 1024
 ALL_BYTES: Final = 2**31 - 1
-_DECODER_FLAGS: Final = (
-    *("offsets_decoder", "transaction_log_decoder", "key_decoder_class", "value_decoder_class"),
+_TOPIC_DECODER_FLAGS: Final = (
+    *("offsets_decoder", "transaction_log_decoder", "share_group_state_decoder"),
 )
+_DECODER_FLAGS: Final = (*_TOPIC_DECODER_FLAGS, "key_decoder_class", "value_decoder_class")
 
 
 @dataclass
@@ -54,6 +55,7 @@ class DumpLogOptions(CommonOptions):
     )
     offsets_decoder: bool = flag("Decode the records of __consumer_offsets.")
     transaction_log_decoder: bool = flag("Decode the records of __transaction_state.")
+    share_group_state_decoder: bool = flag("Decode the records of __share_group_state.")
     index_sanity_check: bool = flag("Check indexes as a broker does when it starts.")
     verify_index_only: bool = flag("Check indexes against the log and do not print them.")
     max_message_size: int = value(
@@ -122,10 +124,11 @@ def _depth(options: DumpLogOptions) -> tuple[Depth, list[str]]:
 def _decoder(options: DumpLogOptions) -> tuple[Decoder, list[str]]:
     from kafkapy.tools.dump.decoders import class_decoder
 
-    if options.offsets_decoder or options.transaction_log_decoder:
-        from kafkapy.tools.dump.internal_decoders import OffsetsDecoder, TransactionLogDecoder
+    for name in _TOPIC_DECODER_FLAGS:
+        if getattr(options, name):
+            from kafkapy.tools.dump.internal_decoders import TOPIC_DECODERS
 
-        return OffsetsDecoder() if options.offsets_decoder else TransactionLogDecoder(), []
+            return TOPIC_DECODERS[name], []
     return class_decoder(
         options.key_decoder_class or STRING_DECODER, options.value_decoder_class or STRING_DECODER
     )
@@ -157,6 +160,7 @@ COMMAND: Final = Command(
         ),
         "Decoders": (
             "key-decoder-class value-decoder-class offsets-decoder transaction-log-decoder"
+            " share-group-state-decoder"
         ),
         "What to check": "verify index-sanity-check verify-index-only strict",
     },

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from kafkapy.record.control import ControlRecordType
 from kafkapy.record.records import Record
-from kafkapy.tools.dump.decoders import DecodedValue, UndecodableRecord, json_text
+from kafkapy.tools.dump.decoders import DecodedValue, Decoder, UndecodableRecord, json_text
 from kafkapy.tools.dump.internal_topics import (
     CONSUMER_ASSIGNMENT,
     CONSUMER_OFFSETS,
     CONSUMER_SUBSCRIPTION,
-    GROUP_METADATA,
+    SHARE_GROUP_STATE,
     SNAPSHOT_FOOTER,
     SNAPSHOT_HEADER,
     TRANSACTION_KEY,
@@ -28,8 +28,15 @@ from kafkapy.tools.dump.record_schema import Malformed, Schema, read_struct, rea
 _DELETE: Final = "<DELETE>"
 
 
-class OffsetsDecoder:
-    """`__consumer_offsets`: every group and offset record as JSON."""
+class CoordinatorRecordDecoder:
+    """A topic whose keys begin with the type of their record: every record as JSON.
+
+    Kafka: `CoordinatorRecordMessageParser`.
+    """
+
+    def __init__(self, schemas: Mapping[int, tuple[Schema, Schema]]) -> None:
+        """`schemas` has the schemas of key and value by type."""
+        self._schemas = schemas
 
     def decode(self, record: Record) -> tuple[DecodedValue, DecodedValue]:
         """Decode a record. For an unknown or malformed record, the key is an error message."""
@@ -40,9 +47,9 @@ class OffsetsDecoder:
             )
         try:
             kind = read_version(record.key)
-            if kind not in CONSUMER_OFFSETS:
+            if kind not in self._schemas:
                 return f"Unknown record type {kind} at offset {record.offset}, skipping.", None
-            key_schema, value_schema = CONSUMER_OFFSETS[kind]
+            key_schema, value_schema = self._schemas[kind]
             key = {"type": str(kind), "data": read_struct(key_schema, kind, record.key)}
             if record.value is None:
                 return key, _DELETE
@@ -50,7 +57,7 @@ class OffsetsDecoder:
             value = read_struct(value_schema, version, record.value)
         except Malformed as error:
             return f"Error at offset {record.offset}, skipping. {error}", None
-        if kind == GROUP_METADATA and value["protocolType"] == "consumer":
+        if value.get("protocolType") == "consumer":
             for member in value["members"]:
                 _decode_member_field(member, "subscription", CONSUMER_SUBSCRIPTION)
                 _decode_member_field(member, "assignment", CONSUMER_ASSIGNMENT)
@@ -105,6 +112,13 @@ def _transaction_text(value: Mapping[str, Any]) -> str:
         f"txnTimeoutMs={value['transactionTimeoutMs']}"
     )
 
+
+TOPIC_DECODERS: Final[Mapping[str, Decoder]] = {
+    "offsets_decoder": CoordinatorRecordDecoder(CONSUMER_OFFSETS),
+    "transaction_log_decoder": TransactionLogDecoder(),
+    "share_group_state_decoder": CoordinatorRecordDecoder(SHARE_GROUP_STATE),
+}
+"""The decoder that each option chooses."""
 
 _SNAPSHOT_SCHEMAS: Final = {
     ControlRecordType.SNAPSHOT_HEADER: ("SnapshotHeader", SNAPSHOT_HEADER),

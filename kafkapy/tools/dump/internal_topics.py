@@ -1,4 +1,4 @@
-"""Schemas of the records of `__consumer_offsets` and `__transaction_state`, by version.
+"""Schemas of the records of Kafka's internal topics, by version.
 
 The key's version is the type of the record. Versions from 3 on belong to the group protocol of
 KIP-848 and to share groups (KIP-932).
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkapy.tools.dump.record_schema import Field, Nullable, Schema, Tagged
+from kafkapy.tools.dump.record_schema import Field, Nullable, Schema
 
 _STRING, _BYTES, _UUID = "string", "bytes", "uuid"
 _NULLABLE_STRING: Final = Nullable(_STRING)
@@ -82,9 +82,9 @@ _MEMBER_VALUE: Final = Schema(
         Field("subscribedTopicRegex", _NULLABLE_STRING),
         Field("rebalanceTimeoutMs", "int32"),
         Field("serverAssignor", _NULLABLE_STRING),
+        Field("classicMemberMetadata", Nullable(_CLASSIC_METADATA), tag=0),
     ),
     flexible=0,
-    tagged=(Tagged("classicMemberMetadata", Nullable(_CLASSIC_METADATA), 0),),
 )
 _CURRENT_ASSIGNMENT_VALUE: Final = Schema(
     (
@@ -121,15 +121,12 @@ _REGEX_VALUE: Final = Schema(
     flexible=0,
 )
 
-GROUP_METADATA: Final = 2
-"""The key version of a classic group's metadata."""
-
 # key version -> (key, value), as `GroupCoordinatorRecordSerde`. From 11 on as in Kafka 4.1: our
 # brokers write these records; Kafka 3.9 writes none of them.
 CONSUMER_OFFSETS: Final[dict[int, tuple[Schema, Schema]]] = {
     0: (_OFFSET_KEY, _OFFSET_VALUE),
     1: (_OFFSET_KEY, _OFFSET_VALUE),
-    GROUP_METADATA: (Schema((Field("group", _STRING),), highest=2), _CLASSIC_GROUP_VALUE),
+    2: (Schema((Field("group", _STRING),), highest=2), _CLASSIC_GROUP_VALUE),
     3: (_GROUP, _EPOCH),
     4: (_GROUP, Schema((Field("topics", [_PARTITION_METADATA]),), flexible=0)),
     5: (_MEMBER, _MEMBER_VALUE),
@@ -144,6 +141,49 @@ CONSUMER_OFFSETS: Final[dict[int, tuple[Schema, Schema]]] = {
     14: (_MEMBER, _SHARE_CURRENT_ASSIGNMENT_VALUE),
     15: (_GROUP, _SHARE_STATES_VALUE),
     16: (_REGEX, _REGEX_VALUE),
+}
+
+_SHARE_PARTITION_KEY: Final = Schema(
+    (Field("groupId", _STRING), Field("topicId", _UUID), Field("partition", "int32")),
+    highest=0x7FFF,
+)
+_STATE_BATCHES: Final = [
+    (
+        Field("firstOffset", "int64"),
+        Field("lastOffset", "int64"),
+        Field("deliveryState", "int8"),
+        Field("deliveryCount", "int16"),
+    )
+]
+_DELIVERY_COMPLETE_COUNT: Final = Field("deliveryCompleteCount", "int32", tag=0)
+_SHARE_SNAPSHOT_VALUE: Final = Schema(
+    (
+        Field("snapshotEpoch", "int32"),
+        Field("stateEpoch", "int32"),
+        Field("leaderEpoch", "int32"),
+        Field("startOffset", "int64"),
+        _DELIVERY_COMPLETE_COUNT,
+        Field("createTimestamp", "int64"),
+        Field("writeTimestamp", "int64"),
+        Field("stateBatches", _STATE_BATCHES),
+    ),
+    flexible=0,
+)
+_SHARE_UPDATE_VALUE: Final = Schema(
+    (
+        Field("snapshotEpoch", "int32"),
+        Field("leaderEpoch", "int32"),
+        Field("startOffset", "int64"),
+        _DELIVERY_COMPLETE_COUNT,
+        Field("stateBatches", _STATE_BATCHES),
+    ),
+    flexible=0,
+)
+
+# key version -> (key, value), as `ShareCoordinatorRecordSerde` of Kafka 4.
+SHARE_GROUP_STATE: Final[dict[int, tuple[Schema, Schema]]] = {
+    0: (_SHARE_PARTITION_KEY, _SHARE_SNAPSHOT_VALUE),
+    1: (_SHARE_PARTITION_KEY, _SHARE_UPDATE_VALUE),
 }
 
 _NAMED_PARTITIONS: Final = [(Field("topic", _STRING), Field("partitions", ["int32"]))]

@@ -24,20 +24,13 @@ class Nullable(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A named field, in the versions `since` to `until`."""
+    """A named field, in the versions `since` to `until`. One with a tag is optional (KIP-482)."""
 
     name: str
     type: Type
     since: int = 0
     until: int = 0x7FFF
-
-
-class Tagged(NamedTuple):
-    """An optional field, written with its tag (KIP-482)."""
-
-    name: str
-    type: Type
-    tag: int
+    tag: int | None = None
 
 
 class Schema(NamedTuple):
@@ -46,7 +39,6 @@ class Schema(NamedTuple):
     fields: tuple[Field, ...]
     highest: int = 0
     flexible: int = 0x7FFF
-    tagged: tuple[Tagged, ...] = ()
 
 
 class Malformed(ValueError):
@@ -83,8 +75,7 @@ def read_struct(schema: Schema, version: int, data: bytes, start: int = 2) -> di
     if not 0 <= version <= schema.highest:
         raise Malformed(f"version {version} is not known")
     reader = _Reader(data, flexible=version >= schema.flexible, position=start)
-    fields = tuple(f for f in schema.fields if f.since <= version <= f.until)
-    return reader.struct(fields, version, schema.tagged)
+    return reader.struct(schema.fields, version)
 
 
 class _Reader:
@@ -93,20 +84,18 @@ class _Reader:
         self._flexible = flexible
         self._position = position
 
-    def struct(
-        self, fields: tuple[Field, ...], version: int, tagged: tuple[Tagged, ...] = ()
-    ) -> dict[str, Any]:
+    def struct(self, fields: tuple[Field, ...], version: int) -> dict[str, Any]:
         found = {
             field.name: self.value(field.type, version)
             for field in fields
-            if field.since <= version <= field.until
+            if field.tag is None and field.since <= version <= field.until
         }
-        if self._flexible:
-            found |= self._tagged_fields(tagged, version)
-        return found
+        if not self._flexible:
+            return found
+        found |= self._tagged_fields({field.tag: field for field in fields}, version)
+        return {field.name: found[field.name] for field in fields if field.name in found}
 
-    def _tagged_fields(self, tagged: tuple[Tagged, ...], version: int) -> dict[str, Any]:
-        known = {field.tag: field for field in tagged}
+    def _tagged_fields(self, known: Mapping[int | None, Field], version: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for _ in range(self._varint()):
             tag, size = self._varint(), self._varint()

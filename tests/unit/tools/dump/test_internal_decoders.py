@@ -9,7 +9,7 @@ import pytest
 from kafkapy.record.batch_header import TimestampType
 from kafkapy.record.records import Record
 from kafkapy.tools.dump.decoders import UndecodableRecord
-from kafkapy.tools.dump.internal_decoders import OffsetsDecoder, TransactionLogDecoder
+from kafkapy.tools.dump.internal_decoders import TOPIC_DECODERS
 
 
 def record(key: bytes | None, value: bytes | None) -> Record:
@@ -17,7 +17,7 @@ def record(key: bytes | None, value: bytes | None) -> Record:
 
 
 def test_offsets() -> None:
-    decode = OffsetsDecoder().decode
+    decode = TOPIC_DECODERS["offsets_decoder"].decode
     key = b"\0\1\0\1g\0\1t\0\0\0\2"
     value = b"\0\3" + struct.pack(">qi", 5, -1) + b"\0\1m" + struct.pack(">q", 9)
     assert decode(record(key, value)) == (
@@ -48,7 +48,7 @@ def test_members_subscriptions_are_opened_when_they_are_consumers() -> None:
     subscription = b"\0\0\0\0\0\1\0\1t\xff\xff\xff\xff"
 
     def shown(protocol_type: bytes, content: bytes) -> object:
-        _, value = OffsetsDecoder().decode(
+        _, value = TOPIC_DECODERS["offsets_decoder"].decode(
             record(b"\0\2\0\1g", group_value(protocol_type, content))
         )
         assert isinstance(value, dict)
@@ -62,7 +62,7 @@ def test_members_subscriptions_are_opened_when_they_are_consumers() -> None:
 
 
 def test_transactions() -> None:
-    decode = TransactionLogDecoder().decode
+    decode = TOPIC_DECODERS["transaction_log_decoder"].decode
     key = b"\0\0\0\2tx"
     partitions = b"\0\0\0\1\0\1t\0\0\0\2\0\0\0\0\0\0\0\3"
     value = struct.pack(">hqhib", 0, 4, 1, 60000, 1) + partitions + struct.pack(">qq", 11, 10)
@@ -76,3 +76,41 @@ def test_transactions() -> None:
     for bad in (record(None, b""), record(key, b"\0\0"), record(key, value[:16] + b"\x63")):
         with pytest.raises(UndecodableRecord, match="record at offset 7"):
             decode(bad)
+
+
+def test_the_progress_of_a_share_group() -> None:
+    decode = TOPIC_DECODERS["share_group_state_decoder"].decode
+    key = b"\0\0\0\1g" + bytes(15) + b"\1" + b"\0\0\0\2"
+    batches = b"\2" + struct.pack(">qqbh", 5, 9, 0, 1) + b"\0"
+    value = b"\0\0" + struct.pack(">iiiqqq", 1, 2, 3, 5, 100, 200) + batches
+    snapshot = {
+        "snapshotEpoch": 1,
+        "stateEpoch": 2,
+        "leaderEpoch": 3,
+        "startOffset": 5,
+        "createTimestamp": 100,
+        "writeTimestamp": 200,
+        "stateBatches": [
+            {"firstOffset": 5, "lastOffset": 9, "deliveryState": 0, "deliveryCount": 1}
+        ],
+    }
+    partition = {"groupId": "g", "topicId": "AAAAAAAAAAAAAAAAAAAAAQ", "partition": 2}
+    assert decode(record(key, value + b"\0")) == (
+        {"type": "0", "data": partition},
+        {"version": "0", "data": snapshot},
+    )
+    counted = snapshot | {"deliveryCompleteCount": 4}
+    assert decode(record(key, value + b"\1\0\4\0\0\0\4"))[1] == {"version": "0", "data": counted}
+    assert decode(record(key, None))[1] == "<DELETE>"
+    update = b"\0\0" + struct.pack(">iiq", 1, 3, 6) + b"\1\0"
+    assert decode(record(b"\0\1" + key[2:], update)) == (
+        {"type": "1", "data": partition},
+        {
+            "version": "0",
+            "data": {"snapshotEpoch": 1, "leaderEpoch": 3, "startOffset": 6, "stateBatches": []},
+        },
+    )
+    assert decode(record(b"\0\2" + key[2:], update)) == (
+        "Unknown record type 2 at offset 7, skipping.",
+        None,
+    )

@@ -9,7 +9,6 @@ from kafkapy.tools.dump.record_schema import (
     Malformed,
     Nullable,
     Schema,
-    Tagged,
     read_struct,
     read_version,
 )
@@ -20,10 +19,10 @@ SCHEMA = Schema(
         Field("old", "int64", until=0),
         Field("new", Nullable("bytes"), since=1),
         Field("rows", [(Field("id", "int16"),)], since=1),
+        Field("extra", Nullable((Field("port", "uint16"),)), tag=3),
     ),
     highest=2,
     flexible=2,
-    tagged=(Tagged("extra", Nullable((Field("port", "uint16"),)), 3),),
 )
 
 
