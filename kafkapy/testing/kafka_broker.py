@@ -14,6 +14,7 @@ from kafkapy.admin.topics import NewTopic, create_topic
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_properties import format_properties
 from kafkapy.testing.topic_records import Record, read_topic
 from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.background import LaunchedServer
@@ -77,8 +78,9 @@ class KafkaBroker:
         if self.is_running:
             return self
         self._forget()  # a process that ended by itself
-        words = [f"--override={key}={value}" for key, value in self._properties.items()]
-        self._launched = broker_processes.launch(words, self.output, ends_with_parent=True)
+        file = self.output.with_name("server.properties")  # users see command lines, and passwords
+        file.write_text(format_properties(self._properties), encoding="utf-8")
+        self._launched = broker_processes.launch([str(file)], self.output, ends_with_parent=True)
         try:
             broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
             if self._address is None:
