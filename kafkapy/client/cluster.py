@@ -75,6 +75,7 @@ class Cluster:
         """
         properties = properties or {}
         self.client_id = properties.get("client.id", client_id)
+        self.client_rack = properties.get("client.rack", "")
         request_timeout_ms = milliseconds(properties, "request.timeout.ms", REQUEST_TIMEOUT_MS)
         # As in Kafka, the default is not below the request timeout. Kafka's admin client refuses a
         # lower value; here it bounds each request.

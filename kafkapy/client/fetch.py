@@ -1,4 +1,5 @@
-"""Fetches raw record batches of a range of offsets from the leader.
+"""Fetches raw record batches of a range of offsets from the leader. With `client.rack`, fetches
+them from the replica that the leader names (KIP-392).
 
 For readers that decode batches themselves (Spark): no group, no session. Whole v2 batches are a
 view of the response; the caller drops records outside its range. The next fetch is sent before the
@@ -72,6 +73,7 @@ def fetch_batches(
     """
     offset, reason = start_offset, ""
     ahead: _PendingFetch | None = None
+    fetcher = _Fetcher(cluster, topic_partition, max_bytes, isolation_level, cluster.client_rack)
     api_timeout_ms = cluster.api_timeout_ms
     limit_ms = deadline_ms or _now_ms() + api_timeout_ms
     try:
@@ -82,11 +84,8 @@ def fetch_batches(
                     f"{topic_partition}: offsets {offset} to {end_offset} did not become readable"
                     f"{reason}",
                 )
-            pending = ahead or _pending_fetch(
-                cluster, topic_partition, offset, max_bytes, isolation_level, limit_ms
-            )
-            ahead = None
-            partition, throttled = _fetch(cluster, topic_partition, offset, pending)
+            pending, ahead = ahead or fetcher.prepare(offset, limit_ms), None
+            partition, throttled = fetcher.fetch(pending, offset)
             if partition is None or isinstance(partition, ApiError):
                 reason = "" if partition is None else f": {partition.message}"
                 continue
@@ -99,93 +98,114 @@ def fetch_batches(
                 continue
             offset = fetched.next_offset
             if offset < end_offset:
-                ahead = _pending_fetch(
-                    cluster, topic_partition, offset, max_bytes, isolation_level, limit_ms
-                )
+                ahead = fetcher.prepare(offset, limit_ms)
                 ahead.send_ahead(cluster)
             yield fetched
             limit_ms, reason = deadline_ms or _now_ms() + api_timeout_ms, ""
     finally:
         if ahead is not None:  # the caller stopped before the end
-            cluster.drop_ahead(ahead.request, ahead.leader)
+            cluster.drop_ahead(ahead.request, ahead.broker)
 
 
 class _PendingFetch(NamedTuple):
     """A fetch, with its broker and its versions."""
 
-    leader: int
+    broker: int
     request: FetchRequest
     max_version: int | None
 
     def send_ahead(self, cluster: Cluster) -> None:
         """Send the fetch. `receive` waits for the response."""
         cluster.request_ahead(
-            self.request, self.leader, min_version=_FIRST_VERSION, max_version=self.max_version
+            self.request, self.broker, min_version=_FIRST_VERSION, max_version=self.max_version
         )
 
     def receive(self, cluster: Cluster) -> Any:
         """Wait for the response. Sends the fetch first if needed."""
         return cluster.request(
             self.request,
-            broker_id=self.leader,
+            broker_id=self.broker,
             timeout_ms=cluster.request_timeout_ms + self.request.max_wait_ms,
             min_version=_FIRST_VERSION,
             max_version=self.max_version,
         )
 
 
-def _pending_fetch(
-    cluster: Cluster,
-    topic_partition: TopicPartition,
-    offset: int,
-    max_bytes: int,
-    isolation_level: int,
-    limit_ms: int,
-) -> _PendingFetch:
-    topic, index = topic_partition
-    leader = cluster.leader_of(topic_partition)
-    topic_id = cluster.metadata([topic]).topics[topic].topic_id
-    wanted = FetchPartition(
-        partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, log_start_offset=-1
-    )
-    request = FetchRequest(
-        replica_id=_CONSUMER,
-        max_wait_ms=max(0, min(MAX_WAIT_MS, limit_ms - _now_ms())),
-        min_bytes=1,
-        max_bytes=max_bytes,
-        isolation_level=isolation_level,
-        session_epoch=-1,
-        topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[wanted])],
-    )
-    return _PendingFetch(leader, request, _LAST_VERSION_BY_NAME if topic_id == ZERO_UUID else None)
-
-
-def _fetch(
-    cluster: Cluster, topic_partition: TopicPartition, offset: int, pending: _PendingFetch
-) -> tuple[Any | ApiError | None, bool]:
-    """The partition's response, and whether a quota applied. None or an error: try again, because a
-    quota held the response back, or the leader moved or does not respond.
+@dataclass(slots=True)
+class _Fetcher:
+    """Fetches of one partition from its leader, or from the replica that the leader has named for a
+    rack. After a failure of that replica only the leader is asked: it would name it again.
     """
-    try:
-        response = pending.receive(cluster)
-        code = ErrorCode(response.error_code)
-        if code is ErrorCode.NONE and not response.responses:
-            cluster.pause()  # a quota held it back: the response has no row
-            return None, True
-        if code is ErrorCode.NONE:
-            partition = response.responses[0].partitions[0]
-            code = ErrorCode(partition.error_code)
-        if code is ErrorCode.NONE:
-            return partition, response.throttle_time_ms > 0
-        failure = ApiError(code)
-    except ApiError as error:
-        failure = error
-    code = failure.code
-    if not cluster.is_moved_error(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
-        raise ApiError(code, f"{topic_partition} at offset {offset}: {failure.message}")
-    cluster.pause()
-    cluster.invalidate_topics([topic_partition.topic])
-    return failure, False
+
+    cluster: Cluster
+    topic_partition: TopicPartition
+    max_bytes: int
+    isolation_level: int
+    rack: str
+    replica: int | None = None
+
+    def prepare(self, offset: int, limit_ms: int) -> _PendingFetch:
+        """A fetch that has not been sent."""
+        topic, index = self.topic_partition
+        leader = self.cluster.leader_of(self.topic_partition)
+        topic_id = self.cluster.metadata([topic]).topics[topic].topic_id
+        wanted = FetchPartition(
+            partition=index,
+            fetch_offset=offset,
+            partition_max_bytes=self.max_bytes,
+            log_start_offset=-1,
+        )
+        request = FetchRequest(
+            replica_id=_CONSUMER,
+            max_wait_ms=max(0, min(MAX_WAIT_MS, limit_ms - _now_ms())),
+            min_bytes=1,
+            max_bytes=self.max_bytes,
+            isolation_level=self.isolation_level,
+            session_epoch=-1,
+            topics=[FetchTopic(topic=topic, topic_id=topic_id, partitions=[wanted])],
+            rack_id=self.rack,
+        )
+        broker = leader if self.replica is None else self.replica
+        max_version = _LAST_VERSION_BY_NAME if topic_id == ZERO_UUID else None
+        return _PendingFetch(broker, request, max_version)
+
+    def fetch(self, pending: _PendingFetch, offset: int) -> tuple[Any | ApiError | None, bool]:
+        """The partition's response, and whether a quota applied. None or an error: try again,
+        because a quota held the response back, another replica was named, or the broker moved or
+        does not respond.
+        """
+        cluster = self.cluster
+        try:
+            response = pending.receive(cluster)
+            code = ErrorCode(response.error_code)
+            if code is ErrorCode.NONE and not response.responses:
+                cluster.pause()  # a quota held it back: the response has no row
+                return None, True
+            if code is ErrorCode.NONE:
+                partition = response.responses[0].partitions[0]
+                code = ErrorCode(partition.error_code)
+            if code is ErrorCode.NONE:
+                return self._chosen(partition), response.throttle_time_ms > 0
+            failure = ApiError(code)
+        except ApiError as error:
+            failure = error
+        code = failure.code
+        if self.replica is not None:
+            self.rack, self.replica = "", None
+        elif not cluster.is_moved_error(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
+            raise ApiError(code, f"{self.topic_partition} at offset {offset}: {failure.message}")
+        cluster.pause()
+        cluster.invalidate_topics([self.topic_partition.topic])
+        return failure, False
+
+    def _chosen(self, partition: Any) -> Any | None:
+        """The response, or None if it names another replica."""
+        if partition.preferred_read_replica >= 0:
+            self.replica = partition.preferred_read_replica
+            return None
+        if not partition.records:
+            self.replica = None  # it may have left the ISR: the leader names one that is in it
+        return partition
 
 
 def _whole_batches(partition: Any, offset: int, isolation_level: int) -> FetchedBatches | None:

@@ -12,7 +12,10 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, partition_for_key
+from kafkapy.client.fetch import fetch_batches
+from kafkapy.client.security import Security
+from kafkapy.client.transport import Transport, connect
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition, partition_for_key
 from kafkapy.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
 from tests.harness.processes.broker_group import BrokerGroup
@@ -302,6 +305,17 @@ def check_consumers_are_sent_to_their_rack(group: BrokerGroup) -> None:
     wait_until(lambda: preferred("rack-3") == 3, "rack-3's replica is chosen")
     assert preferred("rack-2") == 2
     assert preferred("rack-1") == preferred("elsewhere") == -1
+    ports: list[int] = []
+
+    def recorded(host: str, port: int, security: Security, timeout_s: float) -> Transport:
+        ports.append(port)
+        return connect(host, port, security, timeout_s)
+
+    rack = {"client.rack": "rack-3"}
+    with Cluster(group.brokers[1].bootstrap_servers, rack, connector=recorded) as cluster:
+        *_, last = fetch_batches(cluster, TopicPartition("racks", 0), 0, 10)
+    assert last.next_offset == 10
+    assert ports[-1] == group.brokers[3].port
     consumer = confluent_kafka.Consumer(
         {
             "bootstrap.servers": group.bootstrap_servers,

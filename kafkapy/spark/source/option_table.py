@@ -111,6 +111,13 @@ _OTHERS: Final = Option(
 SOURCE_CLIENT_OPTIONS: Final = (
     *_CONNECTION,
     Option(
+        "kafka.client.rack",
+        "both",
+        "-",
+        "the rack of the executors: they read from replicas in it if the brokers have"
+        " `replica.selector.class`",
+    ),
+    Option(
         "kafka.isolation.level",
         "both",
         "read_uncommitted",

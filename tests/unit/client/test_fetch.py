@@ -247,3 +247,59 @@ def test_a_range_deleted_after_it_was_asked_ahead_is_the_callers() -> None:
     assert bases([next(reading)]) == [0]
     with pytest.raises(ApiError, match="t-0 at offset 3: OFFSET_OUT_OF_RANGE"):
         next(reading)
+
+
+class RackedLog(Log):
+    """Partition 0 with its leader on port 9092, which names broker 2 for rack r2."""
+
+    def __init__(self, batches: Sequence[tuple[int, int]], end: int) -> None:
+        super().__init__(batches, end)
+        self.fetches: list[tuple[int, int, str]] = []
+        """Port, offset and rack of each fetch."""
+
+        self.follower_end = end
+        self.follower_error = ErrorCode.NONE
+
+    def answer(self, request: Any, port: int) -> FetchResponse:
+        offset = request.topics[0].partitions[0].fetch_offset
+        self.fetches.append((port, offset, request.rack_id))
+        response = super().answer(request, port)
+        data = response.responses[0].partitions[0]
+        if port == 9093:
+            data.error_code = self.follower_error
+            if offset >= self.follower_end:
+                data.records, data.high_watermark = b"", self.follower_end
+        elif request.rack_id == "r2" and offset < self.follower_end:
+            data.records, data.preferred_read_replica = b"", 2
+        return response
+
+
+def racked(log: Log) -> Cluster:
+    topics = metadata({"t": {0: (1, [1, 2], [1, 2])}}, brokers={1: 9092, 2: 9093})
+    scripted = ScriptedCluster({ApiKey.METADATA: topics, ApiKey.FETCH: log.answer})
+    return Cluster("b:9092", {"client.rack": "r2"}, connector=scripted.connect)
+
+
+def test_a_reader_pays_for_no_traffic_between_racks() -> None:
+    log = RackedLog([(0, 3), (3, 3)], end=6)
+    size = len(log.batches[0][2])
+    assert bases(list(fetch_batches(racked(log), TP, 0, 6, max_bytes=size))) == [0, 3]
+    assert log.fetches == [(9092, 0, "r2"), (9093, 0, "r2"), (9093, 3, "r2")]
+
+
+def test_a_replica_in_the_rack_that_lags_does_not_stop_a_reader() -> None:
+    log = RackedLog([(0, 3), (3, 3)], end=6)
+    log.follower_end = 3
+    size = len(log.batches[0][2])
+    assert bases(list(fetch_batches(racked(log), TP, 0, 6, max_bytes=size))) == [0, 3]
+    assert [port for port, *_ in log.fetches] == [9092, 9093, 9093, 9092]
+
+
+@pytest.mark.parametrize(
+    "code", [ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.NOT_LEADER_OR_FOLLOWER], ids=str
+)
+def test_a_replica_in_the_rack_that_fails_does_not_stop_a_reader(code: ErrorCode) -> None:
+    log = RackedLog([(0, 3)], end=3)
+    log.follower_error = code
+    assert bases(list(fetch_batches(racked(log), TP, 0, 3))) == [0]
+    assert log.fetches == [(9092, 0, "r2"), (9093, 0, "r2"), (9092, 0, "")]
