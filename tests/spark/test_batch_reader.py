@@ -147,6 +147,17 @@ def test_an_empty_partition_is_no_loss_whatever_the_filters(make_topic: MakeTopi
     assert pushed(topic, LessThan(("offset",), 1)) == []
 
 
+def test_a_filter_makes_no_loss_of_a_range_whose_start_is_after_its_end(
+    make_topic: MakeTopic,
+) -> None:
+    topic = make_topic()
+    topic.write(9)
+    topic.delete_records(0, 4)
+    end = {"endingOffsets": f'{{"{topic.name}":{{"0":2}}}}'}
+    assert pushed(topic, GreaterThanOrEqual(("offset",), 20), **end) == []
+    assert pushed(topic, GreaterThanOrEqual(("offset",), 5), **end) == []
+
+
 def test_a_first_timestamp_narrows_the_plan(make_topic: MakeTopic) -> None:
     topic = make_topic()
     producer = Producer({"bootstrap.servers": topic.servers, **QUIET})

@@ -92,7 +92,8 @@ class FilteringBatchReader(KafkapyBatchReader):
 def _apply_bounds(
     start: Offsets, end: Offsets, reader: OffsetReader, bounds: Bounds
 ) -> tuple[Offsets, Offsets]:
-    """The part of the ranges within the bounds. Partitions without any are left out.
+    """The part of the ranges within the bounds. Partitions without any are left out. A range that
+    starts after its end stays as it is, because its start may be a loss.
 
     Only the lower bound of timestamps limits offsets: no record before the first one that is new
     enough matches. Records after one that is too new may match, since producers set the time.
@@ -104,5 +105,9 @@ def _apply_bounds(
     if first_ms is not None:
         first_offsets = reader.at_timestamp(begin, first_ms)
         begin = {tp: max(offset, first_offsets[tp]) for tp, offset in begin.items()}
-    nonempty = [tp for tp in begin if begin[tp] < until[tp] or start[tp] > end[tp]]
-    return {tp: begin[tp] for tp in nonempty}, {tp: until[tp] for tp in nonempty}
+    nonempty = [tp for tp in begin if begin[tp] < until[tp]]
+    inverted = [tp for tp in start if start[tp] > end[tp]]
+    return (
+        {tp: begin[tp] for tp in nonempty} | {tp: start[tp] for tp in inverted},
+        {tp: until[tp] for tp in nonempty} | {tp: end[tp] for tp in inverted},
+    )
