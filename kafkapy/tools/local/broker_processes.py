@@ -6,6 +6,7 @@ the lock gets signals.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -146,7 +147,8 @@ def stop(pid: int, limit_s: float, signal_number: int = signal.SIGTERM) -> bool:
     except ProcessLookupError:
         return True
     try:
-        signal.pidfd_send_signal(handle, signal_number)
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            signal.pidfd_send_signal(handle, signal_number)
         poller = select.poll()  # not select(), which supports only descriptors below 1,024
         poller.register(handle, select.POLLIN)
         return bool(poller.poll(limit_s * 1000))

@@ -51,6 +51,19 @@ def test_stop_waits_for_the_end() -> None:
     assert processes.stop(child.pid, 0)
 
 
+def test_a_process_that_ends_at_the_same_moment_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    opened = os.pidfd_open
+
+    def open_before_the_end(pid: int) -> int:
+        handle = opened(pid)
+        child.wait(30)
+        return handle
+
+    monkeypatch.setattr(os, "pidfd_open", open_before_the_end)
+    assert processes.stop(child.pid, 30)
+
+
 def test_stop_gives_up_at_its_limit() -> None:
     program = (
         "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True);"
