@@ -24,6 +24,7 @@ _SCRIPT: Final = """\
 # Made by kafkapy: Python without Spark's zips of what is installed here as files.
 kept=
 IFS=:
+set -f
 for entry in $PYTHONPATH; do
     case $entry in
         {home}/python/lib/pyspark.zip | {home}/python/lib/py4j-*-src.zip) ;;

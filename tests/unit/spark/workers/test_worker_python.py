@@ -32,7 +32,8 @@ def printed(python: str, code: str, *arguments: str, **environ: str) -> str:
 
 def test_it_is_that_python_without_the_zips(tmp_path: Path) -> None:
     python = worker_python(sys.executable, SPARK_HOME, tmp_path / "a cache")
-    mine = str(tmp_path / "a path of mine")
+    (tmp_path / "a path of another").mkdir()
+    mine = str(tmp_path / "a path of *")
     jars = [str(path) for path in (SPARK_HOME / "jars").glob("spark-core_*.jar")]
     encoded = "/a%20blank/pyspark/jars/spark-core_2.13-4.3.0.jar"  # as the JVM writes it
     path = os.pathsep.join([*ZIPS, *jars, encoded, mine])
