@@ -13,6 +13,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
     flag,
+    refuse_other_actions,
     require,
     value,
     values,
@@ -49,48 +50,58 @@ class LocalClusterOptions(ClusterOptions):
     )
     dir: str = value("The directory of the cluster.", metavar="DIR", default=DIRECTORY)
     brokers: int | None = value(
-        f"start: the number of brokers; a cluster can grow. Default: its number, or {BROKERS}.",
+        f"the number of brokers; a cluster can grow. Default: its number, or {BROKERS}.",
+        actions=("start",),
         metavar="N",
     )
     base_port: int | None = value(
-        "start: the port of the first broker; the other brokers have the ports after it, ZooKeeper"
+        "the port of the first broker; the other brokers have the ports after it, ZooKeeper"
         " the port before it. 0 selects free ports."
         f" Default: {BASE_PORT}; a cluster keeps its ports.",
+        actions=("start",),
         metavar="PORT",
     )
     zookeeper: Implementation | None = value(
-        "start: the ZooKeeper of a new cluster. Default: kafkapy, which needs no Java; a cluster"
+        "the ZooKeeper of a new cluster. Default: kafkapy, which needs no Java; a cluster"
         " keeps its own.",
+        actions=("start",),
         metavar="kafkapy|apache",
         choices=Implementation,
     )
     bootstrap_server: str | None = value(
-        "cluster-id, list-endpoints, unregister: the brokers to connect to first.",
+        "the brokers to connect to first.",
+        actions=("cluster-id", "list-endpoints", "unregister"),
         metavar="HOST:PORT,...",
         short="b",
     )
     config: str | None = value(
-        "cluster-id, list-endpoints, unregister: a property file for the connection.",
+        "a property file for the connection.",
+        actions=("cluster-id", "list-endpoints", "unregister"),
         metavar="FILE",
         short="c",
     )
     id: int | None = value(
-        "unregister: the broker to unregister from a KRaft cluster.",
+        "the broker to unregister from a KRaft cluster.",
+        actions=("unregister",),
         metavar="ID",
         short="i",
         bits=32,
     )
     strict: bool = flag(
-        "unregister: exit with 1 if the cluster does not support it; Kafka's tool exits with 0."
+        "exit with 1 if the cluster does not support it; Kafka's tool exits with 0.",
+        actions=("unregister",),
     )
     override: list[str] = values(
-        "start: a property of every broker, kept for later starts.", metavar="KEY=VALUE"
+        "a property of every broker, kept for later starts.",
+        actions=("start",),
+        metavar="KEY=VALUE",
     )
 
 
 def run(options: LocalClusterOptions, env: Environment) -> ExitStatus:
     """Run the verb, and print a line for each step. JSON output is the final state."""
     verb, broker_id = _verb(options.words)
+    refuse_other_actions(options, verb)
     if verb in REMOTE_VERBS:
         return _run_remote(verb, options, env)
     from kafkapy.tools.local.local_cluster import LocalCluster

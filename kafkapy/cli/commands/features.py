@@ -12,6 +12,7 @@ from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
+    refuse_other_actions,
     require,
     single_verb,
     value,
@@ -37,23 +38,28 @@ class FeaturesOptions(ClusterOptions):
 
     words: list[str] = values("The action.", metavar="|".join(VERBS), choices=VERBS)
     feature: list[str] = values(
-        "upgrade, downgrade, feature-dependencies: a feature and its level; disable: a feature.",
+        "a feature and its level; for disable, only the feature.",
+        actions=("upgrade", "downgrade", "disable", "feature-dependencies"),
         metavar="NAME=LEVEL",
     )
     metadata: str | None = value(
-        "upgrade, downgrade: the level of metadata.version, by its release. Deprecated.",
+        "the level of metadata.version, by its release. Deprecated.",
+        actions=("upgrade", "downgrade"),
         metavar="RELEASE",
     )
     release_version: str | None = value(
-        "upgrade, downgrade, version-mapping: a release, for all features.", metavar="RELEASE"
+        "a release, for all features.",
+        actions=("upgrade", "downgrade", "version-mapping"),
+        metavar="RELEASE",
     )
-    unsafe: bool = flag("downgrade, disable: allow changes that may lose metadata.")
-    dry_run: bool = flag("upgrade, downgrade, disable: validate only.")
+    unsafe: bool = flag("allow changes that may lose metadata.", actions=("downgrade", "disable"))
+    dry_run: bool = flag("validate only.", actions=("upgrade", "downgrade", "disable"))
 
 
 def run(options: FeaturesOptions, env: Environment) -> ExitStatus:
     """Run the verb."""
     verb = single_verb(options.words, VERBS)
+    refuse_other_actions(options, verb)
     require(options, "bootstrap_server")
     if verb in _LOCAL:
         show(env, _LOCAL[verb](options), options.output)

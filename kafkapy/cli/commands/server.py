@@ -14,7 +14,14 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
-from kafkapy.cli.framework.options import CommonOptions, flag, properties_of, value, values
+from kafkapy.cli.framework.options import (
+    CommonOptions,
+    flag,
+    properties_of,
+    refuse_other_actions,
+    value,
+    values,
+)
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
 
@@ -30,23 +37,35 @@ class ServerOptions(CommonOptions):
         metavar="start|stop|install-service [server.properties]",
         choices=("start", "stop", "install-service"),
     )
-    override: list[str] = values("A property that overrides the file.", metavar="KEY=VALUE")
-    daemon: bool = flag("start: run in the background; returns when the broker serves.")
+    override: list[str] = values(
+        "a property that overrides the file.", actions=("start", "stop"), metavar="KEY=VALUE"
+    )
+    daemon: bool = flag(
+        "run in the background; returns when the broker serves.", actions=("start",)
+    )
     until_eof: bool = flag(
-        "start: stop at the end of standard input, for example when the parent process ends."
+        "stop at the end of standard input, for example when the parent process ends.",
+        actions=("start",),
     )
     processes: str | None = value(
-        "start, install-service: the number of brokers from the one file; auto: one for each core.",
+        "the number of brokers from the one file; auto: one for each core.",
+        actions=("start", "install-service"),
         metavar="N|auto",
     )
-    pid: int | None = value("stop: the process.", metavar="PID")
-    log_dir: str | None = value("stop: the broker that runs on this directory.", metavar="DIR")
-    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS, bits=32)
-    signal: str = value("stop: the signal.", metavar="NAME", default="TERM")
-    run_as: str | None = value(
-        "install-service: the account that the broker runs as.", metavar="ACCOUNT"
+    pid: int | None = value("the process.", actions=("stop",), metavar="PID")
+    log_dir: str | None = value(
+        "the broker that runs on this directory.", actions=("stop",), metavar="DIR"
     )
-    user: bool = flag("install-service: a service of this user instead of a system service.")
+    timeout_ms: int = value(
+        "the time limit.", actions=("stop",), metavar="MS", default=STOP_LIMIT_MS, bits=32
+    )
+    signal: str = value("the signal.", actions=("stop",), metavar="NAME", default="TERM")
+    run_as: str | None = value(
+        "the account that the broker runs as.", actions=("install-service",), metavar="ACCOUNT"
+    )
+    user: bool = flag(
+        "a service of this user instead of a system service.", actions=("install-service",)
+    )
 
 
 def run(options: ServerOptions, env: Environment) -> ExitStatus:
@@ -59,6 +78,7 @@ def run(options: ServerOptions, env: Environment) -> ExitStatus:
         )
     if len(files) > 1:
         raise UsageError(f"Found non argument parameters: {','.join(files[1:])}")
+    refuse_other_actions(options, verb)
     return action(options, files[0] if files else None, env)
 
 
@@ -155,7 +175,11 @@ def _install_service(options: ServerOptions, file: str | None, env: Environment)
         raise UsageError(
             "A property file is required: kafkapy server install-service server.properties"
         )
-    properties_of(file)  # raises if it is not a property file
+    properties = properties_of(file)  # raises if it is not a property file
+    if options.processes is not None:
+        from kafkapy.tools.supervisor import process_properties, supervisor
+
+        process_properties.check(properties, supervisor.processes_of(options.processes))
     if options.user == (options.run_as is not None):
         raise UsageError("An account is required: --run-as ACCOUNT, or --user for your own")
     if options.run_as is not None:

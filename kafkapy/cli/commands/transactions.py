@@ -14,6 +14,7 @@ from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
     option_name,
+    refuse_other_actions,
     require,
     single_verb,
     value,
@@ -39,30 +40,37 @@ class TransactionsOptions(ClusterOptions):
     words: list[str] = values("The action.", metavar="|".join(VERBS), choices=VERBS)
     version: bool = flag("Print the version and exit.", short="v")
     duration_filter: int | None = value(
-        "list: only transactions that are open for longer.", metavar="MS"
+        "only transactions that are open for longer.", actions=("list",), metavar="MS"
     )
-    transactional_id: str | None = value("describe: the transactional id.", metavar="ID")
+    transactional_id: str | None = value(
+        "the transactional id.", actions=("describe",), metavar="ID"
+    )
     topic: str | None = value(
-        "describe-producers, abort, find-hanging: the topic.", metavar="TOPIC"
+        "the topic.", actions=("describe-producers", "abort", "find-hanging"), metavar="TOPIC"
     )
     partition: int | None = value(
-        "describe-producers, abort, find-hanging: the partition.", metavar="N", bits=32
+        "the partition.",
+        actions=("describe-producers", "abort", "find-hanging"),
+        metavar="N",
+        bits=32,
     )
     broker_id: int | None = value(
-        "describe-producers, find-hanging: the broker; default: the leader.",
+        "the broker; default: the leader.",
+        actions=("describe-producers", "find-hanging"),
         metavar="ID",
         bits=32,
     )
     start_offset: int | None = value(
-        "abort: the start offset of the transaction.", metavar="OFFSET"
+        "the start offset of the transaction.", actions=("abort",), metavar="OFFSET"
     )
-    producer_id: int | None = value("abort: the producer.", metavar="ID")
-    producer_epoch: int | None = value("abort: its epoch.", metavar="EPOCH", bits=16)
+    producer_id: int | None = value("the producer.", actions=("abort",), metavar="ID")
+    producer_epoch: int | None = value("its epoch.", actions=("abort",), metavar="EPOCH", bits=16)
     coordinator_epoch: int | None = value(
-        "abort: its coordinator's epoch.", metavar="EPOCH", bits=32
+        "its coordinator's epoch.", actions=("abort",), metavar="EPOCH", bits=32
     )
     max_transaction_timeout: int = value(
-        "find-hanging: the longest time that a transaction may be open.",
+        "the longest time that a transaction may be open.",
+        actions=("find-hanging",),
         metavar="MINUTES",
         default=TIMEOUT_MINUTES,
     )
@@ -71,6 +79,7 @@ class TransactionsOptions(ClusterOptions):
 def run(options: TransactionsOptions, env: Environment) -> ExitStatus:
     """Run the verb."""
     verb = single_verb(options.words, VERBS)
+    refuse_other_actions(options, verb)
     require(options, "bootstrap_server")
     check(verb, options)
     with options.connect(env) as cluster:

@@ -15,6 +15,7 @@ from kafkapy.cli.framework.options import (
     CommonOptions,
     flag,
     properties_of,
+    refuse_other_actions,
     require,
     value,
     values,
@@ -40,28 +41,36 @@ class ZooKeeperOptions(CommonOptions):
         choices=("start", "stop", "export", "import"),
     )
     implementation: Implementation = value(
-        "start: kafkapy's own server, or Apache's, which needs Java and pyspark's jars.",
+        "kafkapy's own server, or Apache's, which needs Java and pyspark's jars.",
+        actions=("start",),
         metavar="kafkapy|apache",
         default=Implementation.KAFKAPY,
         choices=Implementation,
     )
-    daemon: bool = flag("start: run in the background; returns when it serves.")
+    daemon: bool = flag("run in the background; returns when it serves.", actions=("start",))
     data_dir: str | None = value(
         "The data directory; overrides the file. export: read it without a server.", metavar="DIR"
     )
-    port: int | None = value("start: the client port; overrides the file.", metavar="PORT")
-    pid: int | None = value("stop: the process.", metavar="PID")
-    timeout_ms: int = value("stop: the time limit.", metavar="MS", default=STOP_LIMIT_MS, bits=32)
+    port: int | None = value(
+        "the client port; overrides the file.", actions=("start",), metavar="PORT"
+    )
+    pid: int | None = value("the process.", actions=("stop",), metavar="PID")
+    timeout_ms: int = value(
+        "the time limit.", actions=("stop",), metavar="MS", default=STOP_LIMIT_MS, bits=32
+    )
     zookeeper: str | None = value(
-        "export, import: the ZooKeeper to read or to write.", metavar="HOST:PORT,.../CHROOT"
+        "the ZooKeeper to read or to write.",
+        actions=("export", "import"),
+        metavar="HOST:PORT,.../CHROOT",
     )
     zk_tls_config_file: str | None = value(
         "With --zookeeper: a property file with zookeeper.ssl.* keys.", metavar="FILE"
     )
     overwrite: bool = flag(
-        "import: write into a tree that is not empty; znodes that are not in the file stay."
+        "write into a tree that is not empty; znodes that are not in the file stay.",
+        actions=("import",),
     )
-    force: bool = flag("export, import: continue although brokers are registered.")
+    force: bool = flag("continue although brokers are registered.", actions=("export", "import"))
 
 
 def run(options: ZooKeeperOptions, env: Environment) -> ExitStatus:
@@ -73,6 +82,7 @@ def run(options: ZooKeeperOptions, env: Environment) -> ExitStatus:
         )
     if len(files) > 1:
         raise UsageError(f"Found non argument parameters: {','.join(files[1:])}")
+    refuse_other_actions(options, verb)
     return _VERBS[verb](options, files[0] if files else None, env)
 
 

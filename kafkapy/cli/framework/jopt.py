@@ -43,6 +43,8 @@ class OptionSpec(NamedTuple):
     """The default value for the help text, if it is one word."""
     bits: int = 64
     """The size of an integer value."""
+    actions: tuple[str, ...] = ()
+    """The actions of the command that use the option; empty: all."""
 
     @property
     def takes_value(self) -> bool:

@@ -41,10 +41,14 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
-def flag(help: str, *, stands_for: str | None = None, short: str = "") -> Any:
+def flag(
+    help: str, *, stands_for: str | None = None, short: str = "", actions: Sequence[str] = ()
+) -> Any:
     """An option without a value; with `stands_for`, that option with an empty value. `short` is
-    its letter, if it has one."""
-    spec = OptionSpec(("", *short), stands_for=stands_for, help=help)
+    its letter, if it has one. `actions` are those of the command that use it."""
+    spec = OptionSpec(
+        ("", *short), stands_for=stands_for, help=_help(help, actions), actions=tuple(actions)
+    )
     return dataclasses.field(default=False, metadata={SPEC: spec})
 
 
@@ -58,18 +62,20 @@ def value(
     choices: Iterable[str] = (),
     short: str = "",
     bits: int = 64,
+    actions: Sequence[str] = (),
 ) -> Any:
     """An option with one value. `optional_value` is its value if no value follows; `short` is its
-    letter; `bits` is the size of a whole number.
+    letter; `bits` is the size of a whole number; `actions` are those that use it.
     """
     spec = OptionSpec(
         (name, *short),
         optional_value=optional_value,
-        help=help,
+        help=_help(help, actions),
         metavar=metavar,
         choices=tuple(choices),
         default="" if default in (None, False) else str(default),
         bits=bits,
+        actions=tuple(actions),
     )
     return dataclasses.field(default=default, metadata={SPEC: spec})
 
@@ -80,10 +86,22 @@ def values(
     metavar: str = "TEXT",
     choices: Iterable[str] = (),
     many: bool = False,
+    actions: Sequence[str] = (),
 ) -> Any:
     """An option that may be repeated; with `many`, it takes all words up to the next option."""
-    spec = OptionSpec(("",), help=help, metavar=metavar, choices=tuple(choices), many=many)
+    spec = OptionSpec(
+        ("",),
+        help=_help(help, actions),
+        metavar=metavar,
+        choices=tuple(choices),
+        many=many,
+        actions=tuple(actions),
+    )
     return dataclasses.field(default_factory=list, metadata={SPEC: spec})
+
+
+def _help(text: str, actions: Sequence[str]) -> str:
+    return f"{', '.join(actions)}: {text}" if actions else text
 
 
 @dataclass
@@ -214,6 +232,19 @@ def refuse(options: object, name: str, *others: str) -> None:
                 f'Option "[{option_name(name)}]" can\'t be used with option'
                 f' "[{option_name(other)}]"'
             )
+
+
+def refuse_other_actions(options: Any, action: str) -> None:
+    """
+    Raises:
+        UsageError: an option was given that the action does not use.
+    """
+    for field in dataclasses.fields(options):
+        spec: OptionSpec | None = field.metadata.get(SPEC)
+        if spec is None or not spec.actions or action in spec.actions:
+            continue
+        if is_given(options, field.name) and getattr(options, field.name) != field.default:
+            raise UsageError(f'Option "[{option_name(field.name)}]" can\'t be used with "{action}"')
 
 
 class ReadLimits(Protocol):

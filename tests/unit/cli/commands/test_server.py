@@ -64,6 +64,19 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
         (["install-service"], "A property file is required"),
         (["install-service", "/dev/null"], "An account is required: --run-as ACCOUNT, or --user"),
         (["install-service", "/dev/null", "--run-as", "no-one"], "There is no account no-one"),
+        (
+            ["install-service", "/dev/null", "--user", "--processes", "some"],
+            "--processes is a number, or auto: not some",
+        ),
+        (
+            ["install-service", "/dev/null", "--user", "--processes", "200"],
+            "--processes must be 1 to 128, not 200",
+        ),
+        (
+            ["install-service", "/dev/null", "--user", "--override", "broker.id=3"],
+            'Option "[override]" can\'t be used with "install-service"',
+        ),
+        (["start", "--run-as", "kafka"], 'Option "[run-as]" can\'t be used with "start"'),
         (["start", "/nope"], "Cannot read /nope: No such file or directory"),
         (["stop", "--timeout-ms", "3000000000"], "Cannot parse argument '3000000000' of option t"),
         (["stop", "--log-dir", "/nope", "--pid", "x"], "Cannot parse argument 'x' of option pid"),

@@ -16,6 +16,7 @@ from kafkapy.cli.framework.options import (
     is_given,
     option_name,
     refuse,
+    refuse_other_actions,
     require,
     single_verb,
     value,
@@ -62,6 +63,26 @@ def test_refused_together() -> None:
     said = r'Option "\[list\]" can\'t be used with option "\[loud\]"'
     with pytest.raises(UsageError, match=said):
         refuse(Some(list_=True, loud=True), "list_", "many", "loud")
+
+
+@dataclass
+class Actions(ClusterOptions):
+    fast: bool = flag("be fast.", actions=("start",))
+    limit: int = value("the limit.", actions=("start", "stop"), default=5)
+    paths: list[str] = values("paths.", actions=("stop",))
+
+
+def test_an_option_that_an_action_would_ignore_is_refused() -> None:
+    refuse_other_actions(Actions(), "list")
+    refuse_other_actions(Actions(fast=True, limit=6), "start")
+    refuse_other_actions(Actions(limit=6, paths=["a"]), "stop")
+    for options, action, name in (
+        (Actions(fast=True), "stop", "fast"),
+        (Actions(limit=6), "list", "limit"),
+        (Actions(paths=["a"]), "start", "paths"),
+    ):
+        with pytest.raises(UsageError, match=rf'"\[{name}\]" can\'t be used with "{action}"'):
+            refuse_other_actions(options, action)
 
 
 @pytest.mark.parametrize("good", [None, "h:1", "h:1,PLAINTEXT://x:2", "[::1]:9092", "1.2.3.4:5"])
