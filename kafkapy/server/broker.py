@@ -326,7 +326,7 @@ class Broker:
             ),
         )
         call_later = asyncio.get_running_loop().call_later
-        topics = GroupTopics(self._metadata, self._waiter)
+        topics = GroupTopics(self._metadata, self._waiter, clock.time_ms())
         groups = set_up_groups(config, topics, replicas, clock, self.random, call_later)
         replicas.on_fatal = self._on_fatal
         self._log_manager.on_log_dir_failure = lambda _, failure: replicas.log_dir_failed(failure)

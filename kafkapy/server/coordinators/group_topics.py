@@ -30,9 +30,11 @@ _KAFKA_ERROR_TEXTS: Final = {
 class GroupTopics:
     """`TopicSource` over the metadata cache; regular expressions are RE2's."""
 
-    def __init__(self, metadata: MetadataCache, waiter: MetadataWaiter) -> None:
+    def __init__(self, metadata: MetadataCache, waiter: MetadataWaiter, start_ms: int) -> None:
+        """`start_ms` is the time at which the broker started."""
         self._metadata = metadata
         self._waiter = waiter
+        self._start_ms = start_ms
 
     @property
     def is_known(self) -> bool:
@@ -41,8 +43,10 @@ class GroupTopics:
 
     @property
     def version(self) -> int:
-        """The version of the metadata image."""
-        return self._metadata.image.version
+        """The version of the metadata image. Other brokers have other versions: the next coordinator
+        of a group must match its regular expressions again.
+        """
+        return self._start_ms + self._metadata.image.version
 
     def find(self, name: str) -> KnownTopic | None:
         """A topic by name, if it exists and has an id."""

@@ -83,7 +83,7 @@ def set_up_shares(
 ) -> Shares:
     """Create the parts of one broker. They follow the leadership of its replicas."""
     broker_id, call_later = replicas.broker_id, asyncio.get_running_loop().call_later
-    topics = GroupTopics(metadata, waiter)
+    topics = GroupTopics(metadata, waiter, clock.time_ms())
     coordinator = ShareCoordinator(ShareConfig.from_values(config.values), clock, topics)
     service = ShareService(coordinator, replicas, clock, config, call_later)
 

@@ -181,7 +181,7 @@ class Parts:
         self.authorizer: AclAuthorizer | None = None
         self.groups = set_up_groups(
             self.config,
-            GroupTopics(self.metadata, self.waiter),
+            GroupTopics(self.metadata, self.waiter, self.clock.time_ms()),
             self.replicas,
             self.clock,
             random,

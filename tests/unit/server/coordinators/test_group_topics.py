@@ -15,7 +15,7 @@ from kafkapy.server.coordinators.group_topics import GroupTopics
 TOPIC_ID = Uuid(bytes(15) + b"\1")
 
 
-def topics() -> GroupTopics:
+def topics(start_ms: int = 100) -> GroupTopics:
     partitions = {n: PartitionImage(n, 1, 0, (1,), (1,), (), 0) for n in range(3)}
     cache = MetadataCache()
     cache.image = MetadataImage(
@@ -26,7 +26,7 @@ def topics() -> GroupTopics:
         topic_names_by_id={TOPIC_ID: "t"},
         version=7,
     )
-    return GroupTopics(cache, MetadataWaiter(cache))
+    return GroupTopics(cache, MetadataWaiter(cache), start_ms)
 
 
 def test_topics_with_an_id_are_found() -> None:
@@ -36,8 +36,12 @@ def test_topics_with_an_id_are_found() -> None:
     assert found.find("missing") is None
     assert (found.name_of(TOPIC_ID), found.name_of(ZERO_UUID)) == ("t", None)
     assert [*found.names()] == ["t", "old"]
-    assert found.version == 7
     assert not found.is_known
+
+
+def test_the_next_coordinator_knows_that_it_has_not_matched_a_regular_expression() -> None:
+    """The version is stored with the match, and each broker counts the changes from its start."""
+    assert topics().version != topics(start_ms=101).version
 
 
 def test_the_whole_name_must_match() -> None:
