@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.share_fetch import ShareFetchResponse
 from kafkapy.protocol.server_connection import Request
 from kafkapy.server.quotas.client_quotas import Client, ClientQuotas, Quota, client_named
 from kafkapy.server.requests.outcomes import ANONYMOUS, CLOSE_CONNECTION, Pending, then
@@ -95,6 +96,8 @@ class Throttler:
         def charge(response: Message) -> Message:
             if isinstance(outcome, Pending):
                 costs[QuotaKind.REQUEST] += outcome.seconds * 100
+            if isinstance(response, ShareFetchResponse):
+                costs[QuotaKind.FETCH] = _records_bytes(response)
             pauses = self._charge(client, costs)
             if key in _MUTATION_APIS:
                 pauses[QuotaKind.CONTROLLER_MUTATION] = _throttle_time_ms(response)
@@ -175,6 +178,11 @@ class FetchMeter:
             stricter_quota = fetch_quota if fetch_pause_ms > request_pause_ms else request_quota
             stricter_quota.record_pause(client, pause_ms, now_ms)
         return pause_ms
+
+
+def _records_bytes(response: ShareFetchResponse) -> int:
+    rows = (row for topic in response.responses for row in topic.partitions)
+    return sum(len(row.records or b"") for row in rows)
 
 
 def _mute_for_throttle_time(connection: Caller, response: Message) -> Message:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ProtocolViolation
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response
@@ -21,6 +22,11 @@ from kafkapy.protocol.messages.produce import (
     ProduceRequest,
     ProduceResponse,
     TopicProduceData,
+)
+from kafkapy.protocol.messages.share_fetch import (
+    PartitionData,
+    ShareFetchableTopicResponse,
+    ShareFetchResponse,
 )
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.server.api import throttler
@@ -324,6 +330,22 @@ def test_a_peer_without_login_does_not_use_up_the_quota_of_a_client(
     assert parts.throttler.charge_request(nothing, context, nothing, response, 9.0) is response
     assert timers.delays_s == []
     assert rate(parts, QuotaKind.REQUEST) == 0
+
+
+def test_a_share_consumer_beyond_the_quota_of_consumers_has_to_wait(parts: Parts) -> None:
+    parts.client_quotas.update("clients", "me", {"consumer_byte_rate": "1"})
+    header = SimpleNamespace(api_key=ApiKey.SHARE_FETCH, client_id="me")
+    context: Any = SimpleNamespace(principal="User:ANONYMOUS", header=header)
+    rows = [PartitionData(partition_index=0, records=b"x" * 100), PartitionData(partition_index=1)]
+    topic = ShareFetchableTopicResponse(topic_id=ZERO_UUID, partitions=rows)
+    muted: list[int] = []
+    connection: Any = SimpleNamespace(mute=muted.append)
+    request: Any = None
+    response: Any = ShareFetchResponse(responses=[topic])
+    assert parts.throttler.charge_request(connection, context, request, response, 0.0) is response
+    assert response.throttle_time_ms == (100 - 10) * 1000
+    assert muted == [response.throttle_time_ms]
+    assert response.responses[0].partitions == rows, "they are acquired, so they must be delivered"
 
 
 @pytest.mark.parametrize("key", [ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.LIST_OFFSETS])
