@@ -43,8 +43,8 @@ class GroupTopics:
 
     @property
     def version(self) -> int:
-        """The version of the metadata image. Other brokers have other versions: the next coordinator
-        of a group must match its regular expressions again.
+        """The version of the metadata image. It differs between brokers, so that the next
+        coordinator of a group matches its regular expressions again.
         """
         return self._start_ms + self._metadata.image.version
 
