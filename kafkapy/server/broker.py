@@ -376,7 +376,7 @@ class Broker:
             ControllerConfig(
                 self._broker_id,
                 config.get_bool("delete.topic.enable"),
-                config.get_bool("unclean.leader.election.enable"),
+                bool(self._configs.log_defaults().get("unclean.leader.election.enable")),
                 config.get_int("leader.imbalance.per.broker.percentage"),
             ),
             self._store,
