@@ -534,7 +534,10 @@ class Broker:
             handler_table.quotas(self._quota_admin, changes, slices),
             handler_table.scram(self._scram_admin, changes, controller, slices),
             handler_table.delegation_tokens(
-                TokenRequests(config, self._token_admin), self._tokens, authorization, tasks
+                TokenRequests(self._acceptor.security_protocol, self._token_admin),
+                self._tokens,
+                authorization,
+                tasks,
             ),
             handler_table.controller(controller, metadata, waiter, self.clock, self._features),
             handler_table.control_requests(self._control_requests, config.inter_broker_listener),

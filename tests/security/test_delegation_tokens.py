@@ -19,7 +19,11 @@ from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.server.api.handlers import SERVED
-from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.broker_process import (
+    BrokerProcess,
+    answers_api_versions,
+    free_port,
+)
 from tests.harness.processes.raw_connection import RawConnection
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
@@ -40,6 +44,7 @@ from tests.harness.security.token_brokers import (
     renewal,
     request_as,
     servers,
+    settings,
 )
 
 DAY_MS = 86_400_000
@@ -78,6 +83,31 @@ def test_no_user_cuts_the_broker_off_from_zookeeper_by_a_token_with_many_renewer
     refused = request_as(broker, "alice", creation(*names), 3)
     assert refused.error_code == ErrorCode.INVALID_REQUEST
     assert request_as(broker, "alice", creation(*names[:1_000]), 3).error_code == 0
+
+
+def test_users_of_a_listener_that_was_added_at_run_time_get_tokens(tmp_path: Path) -> None:
+    users = settings()["listener.name.sasl_plaintext.plain.sasl.jaas.config"]
+    added = {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,"
+        "ADDED:SASL_PLAINTEXT",
+        "listener.name.added.plain.sasl.jaas.config": users,
+        "listener.name.added.sasl.enabled.mechanisms": "PLAIN",
+    }
+    with ours(tmp_path / "logs", **added) as broker:
+        port = free_port()
+        listeners = f"{broker.properties['listeners']},ADDED://127.0.0.1:{port}"
+        words = ("--entity-type", "brokers", "--entity-name", "0", "--alter")
+        change = ("--add-config", f"listeners=[{listeners}]")
+        altered = kafkapy(
+            "configs", "--bootstrap-server", broker.bootstrap_servers, *words, *change
+        )
+        assert altered.status == 0, altered.stderr
+        wait_until(lambda: answers_api_versions("127.0.0.1", port), "the listener is there")
+        with Cluster(f"127.0.0.1:{port}", login("alice")) as cluster:
+            assert cluster.request(creation()).error_code == 0
+            [token] = cluster.request(description("alice")).tokens
+            assert cluster.request(expiry(token.hmac)).error_code == 0
+        assert "Traceback" not in broker.output_text()
 
 
 @versions(ApiKey.DESCRIBE_DELEGATION_TOKEN)

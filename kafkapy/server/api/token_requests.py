@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.admin.token_admin import TokenAdmin
 from kafkapy.server.api.request_context import RequestContext
-from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.requests.outcomes import ANONYMOUS
 
 
 class TokenRequests:
-    """Admits requests for the cluster's tokens. `admin` is None if the broker has no secret."""
+    """Admits requests for the cluster's tokens. `admin` is None if the broker has no secret.
+    `security_protocol` returns that of a present listener, since listeners may be added.
+    """
 
-    def __init__(self, config: KafkaConfig, admin: TokenAdmin | None) -> None:
-        self._config = config
+    def __init__(self, security_protocol: Callable[[str], str], admin: TokenAdmin | None) -> None:
+        self._security_protocol = security_protocol
         self._admin = admin
 
     def admit(self, context: RequestContext) -> None:
@@ -22,7 +25,7 @@ class TokenRequests:
         Raises:
             ApiError: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED.
         """
-        protocol = self._config.security_protocol(context.listener)
+        protocol = self._security_protocol(context.listener)
         is_anonymous = protocol == "SSL" and context.principal == ANONYMOUS  # no certificate
         if context.is_token or protocol == "PLAINTEXT" or is_anonymous:
             raise ApiError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)

@@ -213,10 +213,6 @@ class KafkaConfig:
         set_keys = [key for key in keys if self.values[key] is not None]
         return self.get_str(set_keys[0]).encode() if set_keys else b""
 
-    def security_protocol(self, listener: str) -> str:
-        """The security protocol of a listener, by its name."""
-        return next(each.security_protocol for each in self.listeners if each.name == listener)
-
     def _inter_broker_listener(self) -> str:
         name = self.get_str("inter.broker.listener.name")
         names = [listener.name for listener in self.advertised_listeners]

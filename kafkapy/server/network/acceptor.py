@@ -118,6 +118,11 @@ class Acceptor:
             if listener.name in self._sockets
         )
 
+    def security_protocol(self, listener: str) -> str:
+        """The security protocol of a present listener; PLAINTEXT if it was just removed."""
+        found = (x.security_protocol for x in self._config.listeners if x.name == listener)
+        return next(found, "PLAINTEXT")
+
     def serve(self, dispatcher: RequestHandler) -> None:
         """Start to accept connections."""
         self._dispatcher = dispatcher

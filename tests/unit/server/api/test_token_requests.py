@@ -9,16 +9,15 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.server.api.token_requests import TokenRequests
-from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.requests.outcomes import ANONYMOUS
 
-CONFIG = KafkaConfig(
-    {
-        "listeners": "PLAINTEXT://:1,SSL://:2,SASL_PLAINTEXT://:3,OTHER://:4",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SSL:SSL,"
-        "SASL_PLAINTEXT:SASL_PLAINTEXT,OTHER:SASL_SSL",
-    }
-)
+PROTOCOLS = {
+    "PLAINTEXT": "PLAINTEXT",
+    "SSL": "SSL",
+    "SASL_PLAINTEXT": "SASL_PLAINTEXT",
+    "OTHER": "SASL_SSL",
+}
+REQUESTS = TokenRequests(PROTOCOLS.__getitem__, None)
 
 
 def context(listener: str, principal: str, is_token: bool = False) -> Any:
@@ -45,14 +44,14 @@ def context(listener: str, principal: str, is_token: bool = False) -> Any:
 def test_who_may_ask(listener: str, principal: str, is_token: bool, may_ask: bool) -> None:
     asking = context(listener, principal, is_token)
     if may_ask:
-        TokenRequests(CONFIG, None).admit(asking)
+        REQUESTS.admit(asking)
         return
     with pytest.raises(ApiError) as refusal:
-        TokenRequests(CONFIG, None).admit(asking)
+        REQUESTS.admit(asking)
     assert refusal.value.code is ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 
 
 def test_without_a_secret_nothing_is_served() -> None:
     with pytest.raises(ApiError) as refusal:
-        TokenRequests(CONFIG, None).admit_and_get_admin(context("SSL", "User:CN=alice"))
+        REQUESTS.admit_and_get_admin(context("SSL", "User:CN=alice"))
     assert refusal.value.code is ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
