@@ -111,7 +111,7 @@ class Handler:
 
         if len(plan) > ROWS_AT_ONCE:
             is_parked = True  # other requests are handled between its slices
-            return self._read_in_slices(params, plan, complete, pending)
+            return self._read_in_slices(params, plan, complete, pending, meter)
         operation = self.reader.fetch(params, plan, complete)
         if pending.done:
             return pending.response
@@ -166,6 +166,7 @@ class Handler:
         plan: list[FetchPartition],
         complete: Callable[[list[FetchResult]], None],
         pending: Pending[FetchResponse],
+        meter: FetchMeter | None,
     ) -> Work[Outcome[FetchResponse]]:
         """Read a plan with many rows, or wait until there are enough bytes."""
         results = yield from self.reader.read_in_slices(params, plan)
@@ -173,6 +174,8 @@ class Handler:
             complete(results)
             return (yield from as_work(pending.response))
         operation = self.reader.fetch(params, plan, complete)
+        if meter is not None:
+            meter.park()
         if operation is not None:
             pending.on_abandon = lambda: self.replicas.fetch_purgatory.cancel(operation)
         return pending

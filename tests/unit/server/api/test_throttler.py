@@ -4,6 +4,7 @@ handles nothing while its client must pause."""
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,7 @@ from kafkapy.metadata.client_quotas import QuotaKind
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import decode_response
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
+from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.produce import (
     PartitionProduceData,
@@ -271,6 +273,27 @@ def test_waiting_for_records_is_no_work(
     # Half a second of each: what the fetch did before it waited, and the produce.
     assert rate(parts, QuotaKind.REQUEST) == 50 / 10 + 50 / 10
     assert client.transport.sent
+
+
+def test_a_consumer_of_many_partitions_is_not_throttled_because_it_waited(
+    parts: Parts,
+    client: Client,
+    handlers_take_half_a_second: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many rows are read in slices. The wait for their records counted as work of the broker."""
+    parts.lead(index=1)
+    monkeypatch.setattr("kafkapy.server.api.handlers.fetch.ROWS_AT_ONCE", 1)
+    limit(parts, request_percentage=50)
+    client.sends(FETCH, fetch(2, max_wait_ms=60_000))()
+    assert len(parts.replicas.fetch_purgatory) == 1
+    for _ in range(100):  # half a second each
+        time.perf_counter()
+    producer = Client(parts)
+    producer.sends(PRODUCE, produce("t"))()
+    _, answer = decode_response(FetchResponse, FETCH, client.transport.sent[4:])
+    assert answer.throttle_time_ms == 0
+    assert answer.responses[0].partitions[0].records
 
 
 # time
