@@ -13,7 +13,6 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochResponse,
     OffsetForLeaderTopicResult,
 )
-from kafkapy.replication.partition import DEBUGGING_CONSUMER
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.replicas.replica_manager import ReplicaManager
 from kafkapy.server.requests.turns import ROW_UNITS, Work
@@ -31,8 +30,7 @@ def handle(
             rows.append(row)
             try:
                 partition = replicas.get(topic.topic, wanted.partition)
-                leader_only = request.replica_id != DEBUGGING_CONSUMER
-                partition.check_leader(wanted.current_leader_epoch, leader_only)
+                partition.check_leader(wanted.current_leader_epoch)
                 epoch, end = partition.log.end_offset_for_epoch(wanted.leader_epoch)
                 row.leader_epoch, row.end_offset = epoch, end
             except ApiError as error:
