@@ -340,8 +340,8 @@ class FetchSessionCache:
         return session
 
     def _try_evict(self, size: int, privileged: bool, now_ms: int) -> bool:
-        """Evict one session if all slots are taken: an idle one, else a smaller unprivileged
-        one."""
+        """Evict one session if all slots are taken: an idle one, else a smaller one that is not
+        new. A privileged session evicts an unprivileged one of any size and age."""
         if (
             size > _SMALL_SESSION_MAX
             and self._count_partitions(privileged) + size > self._partitions_max
@@ -359,7 +359,7 @@ class FetchSessionCache:
                 s
                 for s in candidates
                 if (s.privileged, len(s.partitions)) < (privileged, size)
-                and now_ms - s.created_ms > EVICTION_IDLE_MS
+                and (privileged != s.privileged or now_ms - s.created_ms > EVICTION_IDLE_MS)
             ]
             victim = min(smaller, key=lambda s: (s.privileged, len(s.partitions)), default=None)
         if victim is None:

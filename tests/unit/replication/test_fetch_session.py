@@ -201,6 +201,23 @@ def test_a_full_cache_evicts_the_idle_but_not_the_busy() -> None:
     assert (len(cache), cache.evictions) == (1, 1)
 
 
+def test_new_sessions_of_consumers_do_not_keep_a_follower_without_one() -> None:
+    """As after a restart, when all consumers connect again within two minutes (KIP-227)."""
+    cache = FetchSessionCache(2, Counting())
+    open_session(cache, 0, 0, [wanted("a")])
+    large = open_session(cache, 0, 0, rows(2)).session_id
+    first = open_session(cache, 0, 0, rows(3), privileged=True).session_id
+    assert first
+    assert cache.get(large) is not None  # the smallest consumer's session was evicted
+    second = open_session(cache, 0, 0, [wanted("b")], privileged=True).session_id
+    assert second
+    assert cache.get(large) is None
+    assert open_session(cache, 0, 0, rows(4), privileged=True).session_id == 0
+    assert open_session(cache, 0, 0, rows(4)).session_id == 0
+    assert cache.get(first) is not None
+    assert cache.get(second) is not None
+
+
 def test_a_row_that_sends_the_consumer_elsewhere_is_always_told() -> None:
     result = FetchResult(FetchPartition("t", ZERO_UUID, 0, 0, 100))
     assert not result.must_send()
