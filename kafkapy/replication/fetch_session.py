@@ -339,14 +339,25 @@ class FetchSessionCache:
         self._sessions[session_id] = session
         return session
 
+    def _has_room(self, size: int, privileged: bool) -> bool:
+        """Whether a new session may have `size` partitions."""
+        return (
+            size <= _SMALL_SESSION_MAX
+            or self._count_partitions(privileged) + size <= self._partitions_max
+        )
+
     def _try_evict(self, size: int, privileged: bool, now_ms: int) -> bool:
         """Evict one session if all slots are taken: an idle one, else a smaller one that is not
-        new. A privileged session evicts an unprivileged one of any size and age."""
-        if (
-            size > _SMALL_SESSION_MAX
-            and self._count_partitions(privileged) + size > self._partitions_max
-        ):
-            return False
+        new. A privileged session evicts an unprivileged one of any size and age. If there are too
+        many partitions, all idle sessions are evicted: those of clients that restarted.
+        """
+        if not self._has_room(size, privileged):
+            for session in list(self._sessions.values()):
+                if now_ms - session.last_used_ms > EVICTION_IDLE_MS:
+                    del self._sessions[session.session_id]
+                    self.evictions += 1
+            if not self._has_room(size, privileged):
+                return False
         if len(self._sessions) < self._slots:
             return True
         if not self._sessions:

@@ -258,3 +258,20 @@ def test_a_session_does_not_grow_beyond_the_bound() -> None:
         open_session(cache, session_id, 2, rows(600, first=600))
     assert refused.value.code is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert cache.partition_count == 0
+
+
+@pytest.mark.parametrize("privileged", [False, True])
+def test_sessions_of_clients_that_are_gone_do_not_take_the_place_of_new_ones_for_good(
+    privileged: bool,
+) -> None:
+    """A follower that restarted some times had no session until its leader restarted."""
+    cache = FetchSessionCache(1000, Counting(), partitions_max=1000)
+    gone = open_session(cache, 0, 0, rows(600), privileged=privileged).session_id
+    small = open_session(cache, 0, 0, rows(100), now_ms=1, privileged=privileged).session_id
+    early = EVICTION_IDLE_MS
+    assert open_session(cache, 0, 0, rows(600), now_ms=early, privileged=privileged).session_id == 0
+    late = early + 1
+    assert open_session(cache, 0, 0, rows(600), now_ms=late, privileged=privileged).session_id > 0
+    assert cache.get(gone) is None
+    assert cache.get(small) is not None
+    assert cache.evictions == 1
