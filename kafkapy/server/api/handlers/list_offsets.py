@@ -63,12 +63,12 @@ def handle(
             try:
                 if context.version and request_counts[topic.name, wanted.partition_index] > 1:
                     raise ApiError(ErrorCode.INVALID_REQUEST)
-                partition = _partition(replicas, context, request, topic.name, wanted)
                 if context.version == 0:
+                    partition = _partition(replicas, context, request, topic.name, wanted)
                     offsets = _segment_offsets(clock, request, partition, wanted)
                     row.old_style_offsets = yield from offsets
                 else:
-                    yield from _look_up(context, request, partition, wanted, row)
+                    yield from _look_up(replicas, context, request, topic.name, wanted, row)
             except ApiError as error:
                 row.error_code = error.code
             except LogDirFailure as failure:
@@ -81,12 +81,32 @@ def handle(
 
 
 def _look_up(
+    replicas: ReplicaManager,
+    context: RequestContext,
+    request: ListOffsetsRequest,
+    topic: str,
+    wanted: ListOffsetsPartition,
+    row: ListOffsetsPartitionResponse,
+) -> Work[None]:
+    search = _BatchSearch()
+    while True:
+        # The replica may be deleted, or moved to another directory, while a thread searches.
+        partition = _partition(replicas, context, request, topic, wanted)
+        try:
+            _find(context, request, partition, wanted, row, search)
+            return
+        except _TakesLong as long:
+            search.found[long.key] = yield from run_in_thread(long.search, may_drop=True)
+
+
+def _find(
     context: RequestContext,
     request: ListOffsetsRequest,
     partition: Partition,
     wanted: ListOffsetsPartition,
     row: ListOffsetsPartitionResponse,
-) -> Work[None]:
+    search: _BatchSearch,
+) -> None:
     timestamp = wanted.timestamp
     log = partition.log
     bound = partition.upper_bound(request.replica_id, request.isolation_level)
@@ -100,16 +120,10 @@ def _look_up(
         _require_known_end(context, request, partition)
         row.offset, row.leader_epoch = bound, partition.leader_epoch
         return
-    search = _BatchSearch()
-    while True:
-        try:
-            if timestamp == MAX_TIMESTAMP:
-                found = log.offset_of_max_timestamp(search)
-            else:
-                found = log.offset_for_timestamp(timestamp, bound, search)
-            break
-        except _TakesLong as long:
-            search.found[long.key] = yield from run_in_thread(long.search, may_drop=True)
+    if timestamp == MAX_TIMESTAMP:
+        found = log.offset_of_max_timestamp(search)
+    else:
+        found = log.offset_for_timestamp(timestamp, bound, search)
     if found is not None and found[1] < bound:
         row.timestamp, row.offset, row.leader_epoch = found
     else:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     ListOffsetsTopic,
 )
 from kafkapy.record.builder import RecordData, build_batch
@@ -20,6 +24,7 @@ from kafkapy.server.requests.outcomes import ThreadCall
 from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
+from tests.harness.cores.znodes import run
 
 
 @pytest.fixture
@@ -152,3 +157,31 @@ def test_a_compressed_batch_is_searched_by_another_thread(parts: Parts) -> None:
         assert isinstance(next(work), ThreadCall)
         assert look_up(parts, timestamp) == (ErrorCode.NONE, 5)
     assert look_up(parts, 50) == (ErrorCode.NONE, 4)
+
+
+def finish(work: Any, thread_result: Future[Any]) -> ListOffsetsResponse:
+    """The response of a handler's work that has waited for a thread."""
+    try:
+        work.send(thread_result)
+        while True:
+            next(work)
+    except StopIteration as end:
+        return cast(ListOffsetsResponse, end.value)
+
+
+def test_a_topic_that_is_deleted_during_a_search_takes_no_directory_offline(parts: Parts) -> None:
+    rows = [RecordData(None, b"v", timestamp, []) for timestamp in (50, 60)]
+    parts.replicas.append("t", 0, build_batch(rows, codec=Codec.GZIP), 1, 11)
+    parts.fetch_as_follower(parts.replicas.get("t", 0), 6)
+    wanted = [ListOffsetsPartition(partition_index=0, timestamp=60)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+    work = list_offsets.handle(parts.replicas, parts.clock, request_context(2, 9), request)
+    call = next(work)
+    assert isinstance(call, ThreadCall)
+    deletion = StopReplicaCommand(1, 1, 1, [StopReplicaPartition("t", 0, 3, True)])
+    assert not any(run(parts.replicas.stop_replicas(deletion)).partition_errors.values())
+    found: Future[Any] = Future()
+    found.set_result(call.function())
+    [row] = finish(work, found).topics[0].partitions
+    assert parts.replicas.log_manager.offline_log_dirs == []
+    assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
