@@ -24,6 +24,9 @@ from kafkapy.storage.unified_log import UnifiedLog
 logger = logging.getLogger("kafka.log.LogManager")
 
 CHUNK_BYTES: Final = 1 << 20
+UNFLUSHED_BYTES_MAX: Final = 64 << 20
+"""The limit of bytes that are flushed when a copy replaces its log. The event loop waits for it: up
+to a second on a slow disk."""
 
 
 class LogDirectories(Protocol):
@@ -135,7 +138,8 @@ class FutureLogs:
         return future.append_as_follower(found.records, now_ms).size_bytes
 
     def replace(self, topic_partition: TopicPartition, now_ms: int) -> UnifiedLog | None:
-        """Replace a log with its copy. Returns None if the copy is not complete yet.
+        """Replace a log with its copy. Returns None if the copy is not complete yet, or too few of
+        its bytes are flushed.
 
         The copy takes over the log's producer state: batches that may be sent again,
         verifications, and markers above the high watermark. The copy's snapshot has none of them.
@@ -146,6 +150,9 @@ class FutureLogs:
         current, future = self._directories.logs[topic_partition], self.logs[topic_partition]
         if future.log_end_offset != current.log_end_offset:
             return None
+        with convert_disk_errors(future.log_dir):
+            if future.local.unflushed_bytes() > UNFLUSHED_BYTES_MAX:
+                return None
         future.close(now_ms)
         future.update_high_watermark(current.high_watermark)
         future.maybe_increment_log_start_offset(current.log_start_offset, "move of its log")

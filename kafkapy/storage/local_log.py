@@ -360,6 +360,16 @@ class LocalLog:
             segment.change_suffix(fs, SWAP_SUFFIX, "")
         fs.fsync_dir(self.directory)
 
+    def unflushed_bytes(self) -> int:
+        """The bytes of the batches from the recovery point on.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE on bytes that cannot be batches.
+        """
+        point = self.offset_metadata(self.recovery_point)
+        segments = self.segments.from_offset(self.recovery_point)
+        return sum(segment.size for segment in segments) - point.position
+
     def flush_handle(self, snapshots: Sequence[str]) -> FlushHandle:
         """The open files of the data between the recovery point and the log end offset.
 

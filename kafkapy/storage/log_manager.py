@@ -403,17 +403,20 @@ class LogManager:
         )
 
     def flush_due_logs(self, now_ms: int) -> Iterator[FlushTask]:
-        """Flush tasks for logs that rolled since their last flush, or whose `flush.ms` has passed.
+        """Flush tasks for logs that rolled since their last flush, or whose `flush.ms` has passed,
+        and for copies, which must be on disk when they replace their logs.
         Each holds descriptors until it is done, so the next one is created after that.
         """
-        for log in list(self.logs.values()):
+        copies = self.future_logs.logs
+        for log in [*self.logs.values(), *copies.values()]:
+            is_copy = copies.get(log.topic_partition) is log
             rolled = log.local.unflushed_segments
-            due = (
-                log.log_end_offset > log.recovery_point
-                and now_ms - log.last_flush_ms >= log.config.flush_ms
+            due = log.log_end_offset > log.recovery_point and (
+                is_copy or now_ms - log.last_flush_ms >= log.config.flush_ms
             )
             # The log may have been deleted since the previous step.
-            if (rolled or due) and self.logs.get(log.topic_partition) is log:
+            is_there = is_copy or self.logs.get(log.topic_partition) is log
+            if (rolled or due) and is_there:
                 task = None
                 with self._handle_failures(log.log_dir, True):
                     task = FlushTask(log, log.flush_handle())

@@ -15,6 +15,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
 from kafkapy.record.control import end_transaction_marker
+from kafkapy.storage import future_logs
 from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.filesystem import Entry, FileSystem
 from kafkapy.storage.log_append import AppendOrigin
@@ -138,6 +139,24 @@ def test_what_comes_meanwhile_is_copied_too(two: TwoDirs) -> None:
     two.copy()
     assert two.replace() is not None
     assert two.log.log_end_offset == 11
+
+
+def test_the_end_of_a_move_stops_no_client_for_the_flush_of_the_whole_log(
+    two: TwoDirs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker stood still while 540 MB were forced to disk: for 0.6 s on a fast one."""
+    monkeypatch.setattr(future_logs, "UNFLUSHED_BYTES_MAX", 1000)
+    two.append(30)
+    two.move()
+    two.copy()
+    assert two.replace() is None
+    for task in two.manager.flush_due_logs(NOW_MS):
+        task.fsync()  # another thread does it
+        task.complete(NOW_MS)
+    two.append(3)
+    two.copy()
+    assert two.replace() is not None
+    assert (two.log.log_end_offset, two.log.log_dir) == (33, str(two.root / "b"))
 
 
 def test_what_producers_may_send_again_moves_too(two: TwoDirs) -> None:
