@@ -30,6 +30,7 @@ from kafkapy.record.batch_header import (
     NO_TIMESTAMP,
     BatchHeader,
     Buffer,
+    iter_headers,
 )
 from kafkapy.record.batch_rules import (
     COMPRESSION_RATIO_MAX,
@@ -75,7 +76,7 @@ def prepare_client_batch(
             UNSUPPORTED_COMPRESSION_TYPE or INVALID_RECORD (perhaps InvalidRecords).
     """
     if produce_version < PRODUCE_VERSION_V2_ONLY and _is_legacy(records):
-        if fast_only and (len(records) > FAST_BYTES_MAX or records[MAGIC_OFFSET + 1] & CODEC_MASK):
+        if fast_only and (len(records) > FAST_BYTES_MAX or _has_compressed(records)):
             raise NeedsThread(rules, now_ms, produce_version)
         return rewriting.convert_up(records, rules, now_ms, budget)
     header = _single_batch(records)
@@ -189,6 +190,11 @@ def _single_batch(records: Buffer) -> BatchHeader:
 
 def _is_legacy(records: Buffer) -> bool:
     return len(records) > MAGIC_OFFSET + 1 and records[MAGIC_OFFSET] < MAGIC
+
+
+def _has_compressed(records: Buffer) -> bool:
+    """Whether any message of a set is compressed: the first one need not be."""
+    return any(header.attributes & CODEC_MASK for _, header in iter_headers(records))
 
 
 def _invalid(message: str) -> ApiError:

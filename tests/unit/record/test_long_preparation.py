@@ -44,6 +44,7 @@ def fast_only(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_
         (patched(batch(Codec.GZIP), max_timestamp=-1), PLAIN, 11),
         (patched(batch(size=FAST_BYTES_MAX), max_timestamp=-1), PLAIN, 11),
         (wrapper(1, Codec.GZIP, message_set(1, [0])), PLAIN, 2),
+        (message_set(1, [0]) + wrapper(1, Codec.GZIP, message_set(1, [0])), PLAIN, 2),
         (message(0, 0, b"k", b"v" * FAST_BYTES_MAX), PLAIN, 1),
     ],
     ids=[
@@ -54,6 +55,7 @@ def fast_only(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_
         "time compressed",
         "time",
         "wrapper",
+        "wrapper behind a plain message",
         "message set",
     ],
 )
