@@ -393,9 +393,9 @@ class ShareCoordinator:
     def _maintain(self, state_partition: _StatePartition) -> None:
         due_ms = self._clock.time_ms()
         due_ms -= self._config.share_coordinator_cold_partition_snapshot_interval_ms
-        cold = [
+        cold = {
             key for key, entry in state_partition.entries.items() if entry.state.write_ms <= due_ms
-        ]
+        }
         all_are_cold = len(cold) == len(state_partition.entries)
         for key, entry in list(state_partition.entries.items()):
             if key in self._queues:
