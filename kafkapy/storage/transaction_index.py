@@ -5,6 +5,8 @@ The first entry creates the file; most segments never have one.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from operator import attrgetter
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -13,6 +15,7 @@ from kafkapy.storage.filesystem import FileSystem, read_file
 
 _ENTRY: Final = Struct(">hqqqq")
 _VERSION: Final = 0
+_LAST_OFFSET: Final = attrgetter("last_offset")
 
 
 class AbortedTransaction(NamedTuple):
@@ -108,8 +111,10 @@ class TransactionIndex:
         more.
         """
         found: list[AbortedTransaction] = []
-        for entry in self.entries():
-            if entry.last_offset >= fetch_offset and entry.first_offset < upper:
+        entries = self.entries()
+        for i in range(bisect_left(entries, fetch_offset, key=_LAST_OFFSET), len(entries)):
+            entry = entries[i]
+            if entry.first_offset < upper:
                 found.append(entry)
             if entry.last_stable_offset >= upper:
                 return found, True

@@ -43,6 +43,29 @@ def test_collect(index: TransactionIndex) -> None:
     assert index.collect(60, 100) == ([], False)
 
 
+def test_a_fetch_at_the_end_does_not_pay_for_all_earlier_aborted_transactions(
+    tmp_path: Path,
+) -> None:
+    """With 100,000 in the segment, each fetch of a read_committed consumer took 9 ms. Its broker
+    served no other client meanwhile."""
+    num_reads = 0
+
+    class Entry(AbortedTransaction):
+        @property
+        def last_offset(self) -> int:
+            nonlocal num_reads
+            num_reads += 1
+            return self[2]
+
+    count = 1_000
+    index = TransactionIndex(FS, str(tmp_path / "00.txnindex"), 0, 0)
+    entries = [Entry(1, 3 * i, 3 * i + 1, 3 * i + 2) for i in range(count)]
+    for entry in entries:
+        index.append(entry)
+    assert index.collect(3 * count - 5, 3 * count) == (entries[-2:], False)
+    assert num_reads < 50
+
+
 def test_truncate_and_reset(index: TransactionIndex, tmp_path: Path) -> None:
     index.truncate_to(51)
     assert index.entries() == ENTRIES
