@@ -6,6 +6,7 @@ Without Apache Kafka's jars its brokers are not checked, and the end of the run 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +16,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from kafkapy.zk.zookeeper import ZooKeeperError
 from tests.harness.cores.ensembles import RealEnsemble, run
 from tests.harness.cores.zookeeper_contract import CASES, Ensemble
 from tests.harness.processes import apache_kafka
@@ -73,6 +75,24 @@ def test_clients_at_once_see_one_order(own: OwnZooKeeper) -> None:
         own.start()
 
     assert run_history(own.port, "/history", seed=1, rounds=30, restart=restart) > 8 * 30
+
+
+def test_a_write_above_the_limit_of_zookeeper_fails_and_other_requests_are_answered(
+    own: OwnZooKeeper,
+) -> None:
+    async def test() -> None:
+        async with RealEnsemble(own) as ensemble, asyncio.timeout(LIMIT_S):
+            zk = await ensemble.connect()
+            await zk.create("/small", b"1")
+            session_id = zk.session_id
+            large = asyncio.ensure_future(zk.create("/large", b"x" * (1 << 20)))
+            small = asyncio.ensure_future(zk.set("/small", b"2", 0))
+            with pytest.raises(ZooKeeperError, match="does not take"):
+                await large
+            assert (await small).version == 1
+            assert zk.session_id == session_id
+
+    run(test())
 
 
 def _is_worth_something(each: Twin) -> bool:

@@ -5,6 +5,7 @@ kazoo reads and writes in a thread of its own. Everything here runs on the event
 only post to the loop. kazoo's retries, recipes and watches are not used, because Kafka needs more:
 
 - A request whose answer was lost is sent again, in order, once the session is connected again.
+  One above ZooKeeper's limit fails after some attempts.
 - kazoo drops the watches of a lost connection. `SetWatches` sets them again, and the server fires
   those whose node changed meanwhile.
 - kazoo replaces an expired session by itself. Here, a session is not replaced, because its
@@ -52,6 +53,11 @@ _log = logging.getLogger("org.apache.zookeeper.ClientCnxn")
 CLOSE_LIMIT_S: Final = 2.0
 _RECONNECT_MAX_DELAY_S: Final = 1.0
 _WATCHES_PER_REQUEST: Final = 1000
+_REQUEST_BYTES_MAX: Final = (1 << 20) - 1
+"""The default limit of ZooKeeper's servers (`jute.maxbuffer`), which may be set higher."""
+_LARGE_ATTEMPTS: Final = 3
+"""The number of times that a request above the default limit is sent."""
+_HEADER_BYTES: Final = 8
 
 _WATCH_KINDS: Final = {
     1: WatchEventType.CREATED,
@@ -126,7 +132,7 @@ class _SetWatches:
 class _Call:
     """One request until its answer. `path` is the caller's; `ops` are those of a multi."""
 
-    __slots__ = ("future", "ops", "path", "record", "sent_s", "target", "watch")
+    __slots__ = ("future", "losses", "ops", "path", "record", "sent_s", "target", "watch")
 
     def __init__(
         self,
@@ -144,6 +150,7 @@ class _Call:
         self.target = target
         self.ops = ops
         self.sent_s = 0.0
+        self.losses = 0
 
 
 class _AnswerReceiver:
@@ -276,9 +283,18 @@ class Session:
         self._send_waiting()
 
     def _handle_loss(self, call: _Call) -> None:
+        """Send a request again. ZooKeeper closes the connection at a request above its limit. If it
+        were sent forever, no other request would be answered.
+        """
         self._window.shut()
-        if call.future is not None and not call.future.done():
+        if call.future is None or call.future.done():
+            return
+        call.losses += 1
+        if call.losses < _LARGE_ATTEMPTS or _size_of(call.record) <= _REQUEST_BYTES_MAX:
             self._window.requeue(call)
+            return
+        message = f"ZooKeeper does not take {_size_of(call.record)} bytes for {call.path}"
+        call.future.set_exception(ZooKeeperError(call.path, message))
 
     def _settle(
         self, call: _Call, future: asyncio.Future[Any], value: Any, error: Exception | None
@@ -380,6 +396,10 @@ class Session:
     def absolute(self, path: str) -> str:
         """A caller's path with the chroot."""
         return (self._chroot + path if path != "/" else self._chroot) or "/"
+
+
+def _size_of(record: Any) -> int:
+    return _HEADER_BYTES + len(record.serialize())
 
 
 def _failure_in(ops: Sequence[Op], values: Sequence[Any]) -> tuple[str, Exception | None]:
