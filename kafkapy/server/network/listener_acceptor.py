@@ -100,13 +100,14 @@ class ListenerAcceptor:
             return
         table, listener, client_host = self._table, self._listener, client_address(str(host))
         pause_ms = table.pause_ms(listener, self._now_ms())
-        if pause_ms:  # as Kafka's acceptor: later clients wait in the backlog
-            try:
+        try:
+            if pause_ms:  # as Kafka's acceptor: later clients wait in the backlog
                 await asyncio.sleep(pause_ms / 1000)
-                await table.wait_for_capacity(listener)
-            except asyncio.CancelledError:
-                accepted.close()
-                raise
+            # Other listeners may have used the capacity since the accept began.
+            await table.wait_for_capacity(listener)
+        except asyncio.CancelledError:
+            accepted.close()
+            raise
         delay_ms = table.delay_ms(listener, client_host, self._now_ms())
         if delay_ms:
             self._delay(accepted, delay_ms)

@@ -330,6 +330,40 @@ def test_beyond_max_connections_clients_wait_in_the_backlog() -> None:
     assert (table.accepted, table.rejected) == (1, 0)
 
 
+class IdleClient:
+    """An open connection to another listener."""
+
+    listener, client_host, last_active_ms = "OTHER", "10.0.0.1", 0
+    is_aborted = False
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def test_at_max_connections_a_new_client_does_not_end_the_connection_of_another_listener() -> None:
+    """The other listener takes the last connection while this one waits for a client."""
+    table: Any = ConnectionTable(KafkaConfig({"max.connections": "1"}))
+    idle = IdleClient()
+
+    async def scenario(port: int) -> None:
+        is_accepted = asyncio.Event()
+
+        def pause_ms(listener: str, now_ms: int) -> int:
+            table.opened(idle)
+            is_accepted.set()
+            return 0
+
+        table.pause_ms = pause_ms
+        waiting = asyncio.create_task(echoed(port, None))
+        await is_accepted.wait()
+        assert not idle.is_aborted
+        table.remove(idle)
+        assert await waiting == b"hello"
+
+    accepting(table, scenario)
+    assert (table.accepted, table.limits.total) == (1, 0)
+
+
 def test_connections_that_come_too_fast_are_served_one_after_the_other() -> None:
     config = KafkaConfig({"max.connection.creation.rate": "1"})
     creations = CreationRates(config)
