@@ -39,9 +39,14 @@ _BUFFERS: Final = (
 
 
 def bind(listener: Listener) -> socket.socket:
-    """A bound socket of a listener, not yet listening. Raises OSError."""
-    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    """A bound socket of a listener, not yet listening. Without a host it is bound to all addresses
+    of both families, as in Java. Raises OSError.
+    """
+    has_both = not listener.host and socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if has_both or ":" in listener.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
+    if has_both:
+        bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listener.host, listener.port))

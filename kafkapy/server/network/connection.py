@@ -115,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         address = transport.get_extra_info("peername") or ("?", 0)
         self.client_host = client_address(str(address[0]))
-        self.peer = f"{address[0]}:{address[1]}"
+        self.peer = f"{self.client_host}:{address[1]}"
         self._table.opened(self)
         transport.set_write_buffer_limits(WRITE_HIGH_WATER_BYTES)
 

@@ -114,13 +114,14 @@ class ListenerAcceptor:
             return
         refusal = table.admit(listener, client_host)
         if refusal is not None:
-            logger.warning("Rejected connection from %s:%s: %s", host, port, refusal)
+            logger.warning("Rejected connection from %s:%s: %s", client_host, port, refusal)
             _close_gracefully(accepted)
         elif self._new_tls is None:
             await self._connect(accepted, client_host)
         else:
             handshake = _Handshake(client_host)
-            work = self._perform_handshake(handshake, accepted, self._new_tls, f"{host}:{port}")
+            peer = f"{client_host}:{port}"
+            work = self._perform_handshake(handshake, accepted, self._new_tls, peer)
             handshake.task = self._spawn(work)
             table.unauthenticated.begin(handshake)
 

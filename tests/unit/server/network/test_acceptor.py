@@ -10,11 +10,13 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.network.acceptor import Acceptor
+from kafkapy.server.config.listeners import Listener
+from kafkapy.server.network.acceptor import Acceptor, bind
 from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.network.sasl_connection import SaslConnection
 from kafkapy.server.security.listener_security import ListenerSecurity, SaslSettings
 from tests.harness.cores.ports import ManualClock
+from tests.harness.plugins import unchecked
 from tests.harness.scripted.scripted_node import in_loop
 
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
@@ -61,6 +63,18 @@ def test_a_port_that_is_taken_is_told_with_the_process_that_has_it() -> None:
         said = rf"listeners={listener} cannot be bound: Address already in use by process"
         with pytest.raises(ConfigError, match=rf"{said} {os.getpid()} \("):
             acceptor.bind()
+
+
+def test_a_listener_without_a_host_serves_clients_of_ipv6_and_of_ipv4() -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError as error:
+        unchecked.note("a listener at all addresses of IPv6", str(error))
+        return
+    with bind(Listener("PLAINTEXT", "", 0, "PLAINTEXT")) as bound:
+        bound.listen()
+        for host in ("127.0.0.1", "::1"):
+            socket.create_connection((host, bound.getsockname()[1])).close()
 
 
 def test_a_connection_is_as_secure_as_its_listener_was() -> None:
