@@ -97,6 +97,26 @@ def test_a_truststore_is_read_again_too(identities: Identities | None) -> None:
     assert tls.accept_context().cert_store_stats()["x509"] == 2
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"ssl.enabled.protocols": "TLSv1.2"},
+        {"ssl.cipher.suites": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"},
+    ],
+)
+def test_a_listener_of_tls_1_2_that_requires_client_certificates_starts(
+    identities: Identities | None, limits: dict[str, str]
+) -> None:
+    if identities is None:
+        return
+    store = identities.make()
+    given = {"ssl.keystore.location": str(store), "ssl.truststore.location": str(store), **limits}
+    tls = ListenerTls(LISTENER, given, "required", connects=True)
+    assert served(tls) == shown(store)
+    assert tls.accept_context().verify_mode is ssl.CERT_REQUIRED
+    assert renew(tls, {KEYSTORE: str(shutil.copy(store, store.with_name("copy.pem")))})
+
+
 @pytest.mark.parametrize("key", [KEYSTORE, TRUSTSTORE])
 @pytest.mark.parametrize("content", ["nothing", None])
 def test_a_bad_store_is_named_and_the_old_one_stays(
