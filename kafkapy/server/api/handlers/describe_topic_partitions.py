@@ -53,6 +53,7 @@ def handle(
     for name in sorted(topics) if requests_all else sorted({row.name for row in request.topics}):
         if cursor is not None and name < cursor.topic_name:
             continue
+        yield ROW_UNITS
         topic = topics.get(name)
         if not authorization.is_allowed(context, Operation.DESCRIBE, ResourceKind.TOPIC, name):
             if not requests_all:
@@ -70,7 +71,7 @@ def handle(
                 context, TOPIC_OPERATIONS, ResourceKind.TOPIC, name
             )
             response.topics.append(row)
-            yield ROW_UNITS + 2 * len(row.partitions)
+            yield 2 * len(row.partitions)
             if len(indexes) > partitions_left:
                 response.next_cursor = CursorResponse(
                     topic_name=name, partition_index=indexes[partitions_left]

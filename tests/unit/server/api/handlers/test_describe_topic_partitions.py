@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from kafkapy.protocol.messages.describe_topic_partitions import (
 )
 from kafkapy.server.api.authorization import Authorization
 from kafkapy.server.api.handlers import describe_topic_partitions
-from kafkapy.server.requests.turns import run_now
+from kafkapy.server.requests.turns import ROW_UNITS, run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 
@@ -89,3 +90,18 @@ def test_a_topic_that_is_not_there_or_not_allowed_has_an_error(parts: Parts) -> 
     refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     assert rows(ask(parts, "a", "b", denied="a")) == [("b", 0, 1), ("a", refused, 0)]
     assert rows(ask(parts, denied="a")) == [("b", 0, 1), ("c", 0, 1)]
+
+
+@pytest.mark.parametrize("is_denied", [False, True])
+def test_a_request_for_many_topics_that_it_does_not_describe_does_not_stop_other_clients(
+    parts: Parts, is_denied: bool
+) -> None:
+    """1 MB of unknown names was handled in one step of a second."""
+    request = DescribeTopicPartitionsRequest(
+        topics=[TopicRequest(name=f"{index}") for index in range(1000)]
+    )
+    nobody: Any = SimpleNamespace(is_allowed=lambda *_: False)
+    authorization = Authorization(nobody if is_denied else None)
+    context = request_context(75, 0)
+    work = describe_topic_partitions.handle(parts.cluster, authorization, context, request)
+    assert list(work) == [ROW_UNITS] * 1000
