@@ -505,6 +505,7 @@ class Broker:
         """The handlers that wait for ZooKeeper, the controller or other brokers, by area."""
         config, metadata, waiter, slices = self.config, self._metadata, self._waiter, self._slices
         changes, controller, tasks = self._config_changes, self.controller, self._tasks
+        tokens = TokenRequests(self._acceptor.security_protocol, self._token_admin)
         return [
             handler_table.transactions(
                 self._transactions,
@@ -533,12 +534,7 @@ class Broker:
             handler_table.acls(self._acl_admin, slices),
             handler_table.quotas(self._quota_admin, changes, slices),
             handler_table.scram(self._scram_admin, changes, controller, slices),
-            handler_table.delegation_tokens(
-                TokenRequests(self._acceptor.security_protocol, self._token_admin),
-                self._tokens,
-                authorization,
-                tasks,
-            ),
+            handler_table.delegation_tokens(tokens, self._tokens, authorization, tasks),
             handler_table.controller(controller, metadata, waiter, self.clock, self._features),
             handler_table.control_requests(self._control_requests, config.inter_broker_listener),
         ]
