@@ -472,7 +472,7 @@ class Broker:
             **handler_table.logs(self.replicas, clock),
             **handler_table.groups(self._groups, self._metadata, authorization, self._features),
             **handler_table.share_members(
-                self._shares, self._features, authorization, cluster, self._metrics
+                self._shares, self._features, authorization, cluster, self._metrics, throttler
             ),
             **handler_table.cluster(
                 cluster,

@@ -210,11 +210,13 @@ def share_members(
     authorization: Authorization,
     cluster: ClusterView,
     metrics: Metrics,
+    throttler: Throttler,
 ) -> Handlers:
     """Members of share groups, and the state of share partitions."""
     requests = ShareRequests(shares, features, authorization)
     groups = shares.groups
-    fetch = handlers.share_fetch.Handler(requests, cluster, metrics, shares.fetch_bytes_max)
+    max_bytes = shares.fetch_bytes_max
+    fetch = handlers.share_fetch.Handler(requests, cluster, metrics, max_bytes, throttler)
     service = shares.service
     return {
         ApiKey.SHARE_GROUP_HEARTBEAT: partial(

@@ -96,9 +96,9 @@ class Throttler:
         def charge(response: Message) -> Message:
             if isinstance(outcome, Pending):
                 costs[QuotaKind.REQUEST] += outcome.seconds * 100
-            if isinstance(response, ShareFetchResponse):
-                costs[QuotaKind.FETCH] = _records_bytes(response)
             pauses = self._charge(client, costs)
+            if isinstance(response, ShareFetchResponse):
+                pauses |= self._charge_acquired(client, response)
             if key in _MUTATION_APIS:
                 pauses[QuotaKind.CONTROLLER_MUTATION] = _throttle_time_ms(response)
             longest_ms = self._pause(connection, client, pauses)
@@ -109,12 +109,26 @@ class Throttler:
         # Only a produce request may have no response.
         return then(outcome, charge, lambda: self.charge_produce(connection, client, size_bytes))
 
+    def _charge_acquired(self, client: Client, response: ShareFetchResponse) -> Pauses:
+        """Charge the records of a share fetch. The client has acquired them, so it gets them, and
+        it must be able to acknowledge them while it holds their locks.
+        """
+        rows = (row for topic in response.responses for row in topic.partitions)
+        size_bytes = sum(len(row.records or b"") for row in rows)
+        pauses = self._charge(client, {QuotaKind.FETCH: size_bytes})
+        longest_ms = response.acquisition_lock_timeout_ms // 2
+        return {kind: min(pause_ms, longest_ms) for kind, pause_ms in pauses.items()}
+
     def charge_produce(self, connection: Caller, client: Client, size_bytes: int) -> int:
         """Charge the bytes of a produce request, and not its time. Starts the pause, and returns
         it in ms.
         """
         pauses = self._charge(client, {QuotaKind.PRODUCE: size_bytes})
         return self._pause(connection, client, pauses)
+
+    def fetch_bytes_max(self, context: ChargedRequest) -> int | None:
+        """The bytes that a client may fetch at once without a pause, if a quota limits them."""
+        return self._quotas[QuotaKind.FETCH].burst(client_of(context))
 
     def meter(self, context: ChargedRequest) -> FetchMeter:
         """The meter of a consumer's fetch that begins now."""
@@ -178,11 +192,6 @@ class FetchMeter:
             stricter_quota = fetch_quota if fetch_pause_ms > request_pause_ms else request_quota
             stricter_quota.record_pause(client, pause_ms, now_ms)
         return pause_ms
-
-
-def _records_bytes(response: ShareFetchResponse) -> int:
-    rows = (row for topic in response.responses for row in topic.partitions)
-    return sum(len(row.records or b"") for row in rows)
 
 
 def _mute_for_throttle_time(connection: Caller, response: Message) -> Message:

@@ -36,6 +36,7 @@ from kafkapy.replication.shares.share_sessions import (
 from kafkapy.server.api.cluster_view import ClusterView
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.share_requests import AckOutcome, ShareRequests, check_initial_request
+from kafkapy.server.api.throttler import Throttler
 from kafkapy.server.coordinators.share_fetches import (
     RECORD_LIMIT_MODE,
     ShareFetchParams,
@@ -57,6 +58,7 @@ class Handler:
     cluster: ClusterView
     metrics: Metrics
     max_bytes: int
+    throttler: Throttler
 
     def handle(
         self, context: RequestContext, request: ShareFetchRequest
@@ -90,7 +92,7 @@ class Handler:
         yield from requests.acknowledge(
             context, key, acks, response.add_outcomes, may_renew=request.is_renew_ack
         )
-        params = self._params(request, key.member_id)
+        params = self._params(context, request, key.member_id)
         is_parked = False
         refusals: dict[str, ErrorCode] = {}
 
@@ -131,8 +133,13 @@ class Handler:
         pending = response.pending
         return (yield from as_work(pending.response)) if pending.done else pending
 
-    def _params(self, request: ShareFetchRequest, member_id: str) -> ShareFetchParams:
+    def _params(
+        self, context: RequestContext, request: ShareFetchRequest, member_id: str
+    ) -> ShareFetchParams:
         max_bytes = min(request.max_bytes, self.max_bytes)
+        quota_bytes = self.throttler.fetch_bytes_max(context)
+        if quota_bytes is not None:
+            max_bytes = min(max_bytes, quota_bytes)
         return ShareFetchParams(
             member_id,
             request.max_wait_ms,

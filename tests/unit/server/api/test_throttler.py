@@ -364,11 +364,15 @@ def test_a_share_consumer_beyond_the_quota_of_consumers_has_to_wait(parts: Parts
     muted: list[int] = []
     connection: Any = SimpleNamespace(mute=muted.append)
     request: Any = None
-    response: Any = ShareFetchResponse(responses=[topic])
+    response: Any = ShareFetchResponse(responses=[topic], acquisition_lock_timeout_ms=200_000)
     assert parts.throttler.charge_request(connection, context, request, response, 0.0) is response
     assert response.throttle_time_ms == (100 - 10) * 1000
     assert muted == [response.throttle_time_ms]
     assert response.responses[0].partitions == rows, "they are acquired, so they must be delivered"
+    assert parts.throttler.fetch_bytes_max(context) == 10
+    response.acquisition_lock_timeout_ms = 30_000
+    parts.throttler.charge_request(connection, context, request, response, 0.0)
+    assert muted[-1] == 15_000, "a longer pause would be one without a chance to acknowledge"
 
 
 @pytest.mark.parametrize("key", [ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.LIST_OFFSETS])

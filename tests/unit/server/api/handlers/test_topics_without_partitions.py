@@ -140,7 +140,7 @@ def share_nothing() -> Any:
     request = share_fetch.ShareFetchRequest(
         share_session_epoch=-1, topics=many(share_fetch.FetchTopic)
     )
-    return ShareFetchHandler(NO_SHARES, NOBODY, NOBODY, 1).handle(context(1), request)
+    return ShareFetchHandler(NO_SHARES, NOBODY, NOBODY, 1, NOBODY).handle(context(1), request)
 
 
 def commit_nothing_in_a_transaction() -> Any:
