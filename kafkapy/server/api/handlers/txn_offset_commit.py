@@ -3,9 +3,9 @@
 Behaviour: the offsets are stored in `__consumer_offsets` in the producer's transaction, and take
 effect with its marker. As for records, the transaction's coordinator must verify first that the
 partition is part of it, or add it (KIP-890). Version notes: v3 has the group's member and
-generation (KIP-447); from v5 on the partition is added, with transaction version 2; v6 has
-topic ids, which `topic_ids` resolves, and member epochs (KIP-1319). Below v2
-COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
+generation (KIP-447); below v4 TRANSACTION_ABORTABLE is INVALID_TXN_STATE; from v5 on the partition
+is added, with transaction version 2; v6 has topic ids, which `topic_ids` resolves, and member
+epochs (KIP-1319). Below v2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from kafkapy.server.requests.outcomes import Outcome, Pending
 from kafkapy.server.requests.turns import ROW_UNITS, Work, as_work
 
 _FIRST_VERSION_WITH_LOAD_IN_PROGRESS = 2
+_FIRST_VERSION_WITH_TRANSACTION_ABORTABLE = 4
 _FIRST_VERSION_THAT_ADDS_PARTITIONS = 5
 _FIRST_VERSION_WITH_EPOCHS = 6
 
@@ -51,7 +52,7 @@ def handle(
 
     def on_verified(errors: dict[TopicPartition, ErrorCode]) -> None:
         if partition in errors:
-            code = _convert_verification_error(errors[partition])
+            code = _convert_verification_error(errors[partition], context.version)
             pending.complete(refuse(request, ApiError(code), context.version))
             return
         pending.complete_with(_commit(groups, metadata, context, request, producer))
@@ -60,13 +61,14 @@ def handle(
     return (yield from as_work(pending.response)) if pending.done else pending
 
 
-def _convert_verification_error(error: ErrorCode) -> ErrorCode:
+def _convert_verification_error(error: ErrorCode, version: int) -> ErrorCode:
     """The verification error, converted to one of TxnOffsetCommit. After COORDINATOR_NOT_AVAILABLE
     the producer looks up the group's coordinator again, and retries.
     """
     if error is ErrorCode.NOT_ENOUGH_REPLICAS:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if error is ErrorCode.TRANSACTION_ABORTABLE:
+    is_old = version < _FIRST_VERSION_WITH_TRANSACTION_ABORTABLE
+    if error is ErrorCode.TRANSACTION_ABORTABLE and is_old:
         return ErrorCode.INVALID_TXN_STATE
     return error
 
