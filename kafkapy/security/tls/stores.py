@@ -28,6 +28,9 @@ CLIENT_AUTH: Final = ("none", "requested", "required")
 _PEM_CHAIN: Final = re.compile(
     r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
 )
+_PEM_BLOCK: Final = re.compile(
+    r"\s*(-----BEGIN [^-]+-----)\s([\w+/=\s]+)(-----END [^-]+-----)", re.ASCII
+)
 _PEM_NAMES: Final = (".pem", ".crt", ".cer", ".key")
 _TLS_1_3_SUITES: Final = ("TLS_AES_", "TLS_CHACHA20_")
 # OpenSSL's reasons for refusing the signature or the key of a certificate.
@@ -169,7 +172,7 @@ def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
     arguments: dict[str, Any]
     if inline is not None:
         key = properties.key("ssl.truststore.certificates")
-        arguments = {"cadata": "\n".join(_PEM_CHAIN.findall(inline))}
+        arguments = {"cadata": "\n".join(_PEM_CHAIN.findall(_with_lines(inline)))}
     elif store is None:
         return False
     else:
@@ -193,7 +196,8 @@ def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bo
     chain = properties.get("ssl.keystore.certificate.chain")
     if chain is not None:
         key = properties.key("ssl.keystore.certificate.chain")
-        _load_text(context, key, PemStore(properties.text("ssl.keystore.key"), chain), password)
+        inline = PemStore(_with_lines(properties.text("ssl.keystore.key")), _with_lines(chain))
+        _load_text(context, key, inline, password)
         return True
     store = store_of(properties, "keystore")
     if store is None:
@@ -204,6 +208,16 @@ def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bo
     else:
         _load(key, lambda: context.load_cert_chain(location, password=password))
     return True
+
+
+def _with_lines(text: str) -> str:
+    """PEM with line ends, which OpenSSL requires. A property may have blanks in their place."""
+
+    def block(found: re.Match[str]) -> str:
+        lines = re.findall(".{1,64}", "".join(found[2].split()))
+        return "\n".join(("", found[1], *lines, found[3], ""))
+
+    return _PEM_BLOCK.sub(block, text)
 
 
 def _load_text(context: ssl.SSLContext, key: str, store: PemStore, password: str) -> None:

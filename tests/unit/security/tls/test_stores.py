@@ -56,6 +56,22 @@ def test_stores_may_stand_inline(identity: Path | None) -> None:
     assert client_context(PrefixedProperties(given)).cert_store_stats()["x509"] == 1
 
 
+def test_inline_stores_of_continued_lines_are_read(identity: Path | None) -> None:
+    """Each line of PEM ends with a blank and a backslash in server.properties."""
+    if identity is None:
+        return
+    key = identity.with_suffix(".key").read_text().replace("\n", " ")
+    certificate = identity.with_suffix(".crt").read_text().replace("\n", " ")
+    given = {
+        "ssl.keystore.certificate.chain": certificate * 2,
+        "ssl.keystore.key": key,
+        "ssl.truststore.certificates": certificate * 2,
+    }
+    context = server_context(PrefixedProperties(given), "required")
+    assert context.cert_store_stats()["x509"] == 1
+    check_handshake(client_context(PrefixedProperties(given)), context)
+
+
 @pytest.mark.parametrize("inline", [False, True], ids=["file", "inline"])
 def test_a_key_may_have_a_password(identity: Path | None, tmp_path: Path, inline: bool) -> None:
     if identity is None:
