@@ -87,8 +87,11 @@ def parse_advertised_listeners(
 
 
 def _same_socket(a: Listener, b: Listener) -> bool:
-    """Whether both use the same port. 0 is any free port; IPv4 and IPv6 have separate ports."""
-    return a.port == b.port != 0 and (":" in a.host) == (":" in b.host)
+    """Whether both use the same port. 0 is any free port; IPv4 and IPv6 have separate ports. A
+    listener without a host uses both.
+    """
+    has_both = not a.host or not b.host
+    return a.port == b.port != 0 and (has_both or (":" in a.host) == (":" in b.host))
 
 
 def _protocols(protocol_map: list[str]) -> dict[str, str]:

@@ -50,6 +50,7 @@ def test_a_name_of_ones_own_has_the_protocol_that_the_map_gives_it() -> None:
         (["PLAINTEXT://:1", "plaintext://:2"], "must have a different name, PLAINTEXT has two"),
         (["PLAINTEXT://:9", "INSIDE://localhost:9"], "must have a different port, 9 has two"),
         (["PLAINTEXT://[::1]:9", "INSIDE://[::2]:9"], "must have a different port, 9 has two"),
+        (["PLAINTEXT://:9", "INSIDE://[::1]:9"], "must have a different port, 9 has two"),
     ],
 )
 def test_what_cannot_be_listened_on(texts: list[str], said: str) -> None:
