@@ -61,7 +61,8 @@ def handle(
             rows.append((yield from _row(transaction, result, context.version)))
         return _response(rows, context.version)
 
-    return (yield from gather(starts, response))
+    longest = max((len(each.transactional_id) for each in requested_transactions), default=0)
+    return (yield from gather(starts, response, ROW_UNITS + longest // 4))  # it is hashed twice
 
 
 def _check_partitions(

@@ -86,7 +86,7 @@ class Handler:
         rows = []
         for key in dict.fromkeys(keys):
             rows.append(self._find(context, request.key_type, key))
-            yield ROW_UNITS
+            yield ROW_UNITS + len(key) // 8  # it is hashed
         if context.version >= 4:
             return FindCoordinatorResponse(coordinators=rows)
         row = rows[0]

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from kafkapy.server.api.handlers import add_partitions_to_txn
-from kafkapy.server.requests.turns import ROWS_AT_ONCE, run_now
+from kafkapy.server.requests.turns import ROWS_AT_ONCE, SLICE_UNITS, STEP_UNITS_MAX, run_now
 from tests.harness.cores.request_contexts import request_context
 
 MANY = 10_000
@@ -45,6 +45,17 @@ def test_the_rows_of_a_response_are_made_a_few_at_a_time(version: int) -> None:
     assert [row.partition_index for row in rows[0].results_by_partition] == list(range(MANY))
     codes = {row.partition_error_code for row in rows[0].results_by_partition}
     assert codes == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+def test_long_ids_do_not_stop_other_clients() -> None:
+    """Their hashes are slow: 250 ids of 32 KB were one step of seconds."""
+    ids = [str(number) * 30_000 for number in range(9)]
+    request = AddPartitionsToTxnRequest(
+        transactions=[AddPartitionsToTxnTransaction(transactional_id=each) for each in ids]
+    )
+    work: Any = add_partitions_to_txn.handle(Mock(), Mock(), request_context(24, 4), request)
+    costs = list(work)
+    assert sum(SLICE_UNITS < cost < STEP_UNITS_MAX for cost in costs) == len(ids)
 
 
 @pytest.mark.parametrize("version", [0, 3])
