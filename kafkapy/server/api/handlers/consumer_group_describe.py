@@ -28,7 +28,7 @@ from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUE
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks
+from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 _CLASSIC_MEMBER = 0
 _CONSUMER_MEMBER = 1
@@ -45,14 +45,14 @@ def handle(
         return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     rows: list[DescribedGroup] = []
-    for few in chunks(list(dict.fromkeys(request.group_ids))):
+    for group_id in dict.fromkeys(request.group_ids):
         described = groups.call_now(
             groups.coordinator.describe_consumer_groups,
-            DescribeConsumerGroups(few),
+            DescribeConsumerGroups([group_id]),
             lambda result: _rows(result, operations),
         )
         rows += described
-        yield ROW_UNITS * len(few) + sum(len(group.members) for group in described)
+        yield ROW_UNITS + len(group_id) // 8 + sum(len(group.members) for group in described)
     return ConsumerGroupDescribeResponse(groups=rows)
 
 

@@ -37,7 +37,7 @@ def handle(
     for name in dict.fromkeys(request.groups_names):
         is_share_group = groups.coordinator.is_share_group(name)
         (share_groups if is_share_group else other_groups).append(name)
-        yield CHECK_UNITS
+        yield CHECK_UNITS + len(name) // 8  # it is hashed
     starts: list[Callable[[Callable[[DeleteGroupsResult], None]], None]] = [
         partial(groups.run_internal, groups.coordinator.delete_groups, DeleteGroups(few))
         for few in chunks(other_groups)

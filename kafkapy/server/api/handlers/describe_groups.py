@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.describe_groups import (
 from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks
+from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 
 def handle(
@@ -25,14 +25,15 @@ def handle(
     """Describe each requested group."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     rows: list[DescribedGroup] = []
-    for few in chunks(list(dict.fromkeys(request.groups))):
+    for group_id in dict.fromkeys(request.groups):
         described = groups.call_now(
             groups.coordinator.describe_groups,
-            DescribeGroups(few),
+            DescribeGroups([group_id]),
             lambda result: _response(result, operations),
         )
         rows += described.groups
-        yield ROW_UNITS * len(few) + sum(len(group.members) for group in described.groups)
+        members = sum(len(group.members) for group in described.groups)
+        yield ROW_UNITS + len(group_id) // 8 + members
     return DescribeGroupsResponse(groups=rows)
 
 

@@ -58,6 +58,7 @@ def handle(
     if context.version >= 8:
         rows = []
         for group in distinct(request.groups, lambda group: group.group_id):
+            yield len(group.group_id) // 8  # it is hashed
             image = metadata.image
             unknown: list[OffsetFetchRequestTopics] = []
             if context.version >= _FIRST_VERSION_WITH_IDS:

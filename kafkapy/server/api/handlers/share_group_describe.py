@@ -24,7 +24,7 @@ from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUE
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks
+from kafkapy.server.requests.turns import ROW_UNITS, Work
 
 
 def handle(
@@ -38,14 +38,14 @@ def handle(
         return refuse(request, ApiError(ErrorCode.UNSUPPORTED_VERSION), context.version)
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NOT_REQUESTED
     rows: list[DescribedGroup] = []
-    for few in chunks(list(dict.fromkeys(request.group_ids))):
+    for group_id in dict.fromkeys(request.group_ids):
         described = groups.call_now(
             groups.coordinator.describe_share_groups,
-            DescribeShareGroups(few),
+            DescribeShareGroups([group_id]),
             lambda result: _rows(result, operations),
         )
         rows += described
-        yield ROW_UNITS * len(few) + sum(len(group.members) for group in described)
+        yield ROW_UNITS + len(group_id) // 8 + sum(len(group.members) for group in described)
     return ShareGroupDescribeResponse(groups=rows)
 
 
