@@ -330,8 +330,7 @@ class Broker:
         groups = set_up_groups(config, topics, replicas, clock, self.random, call_later)
         replicas.on_fatal = self._on_fatal
         self._log_manager.on_log_dir_failure = lambda _, failure: replicas.log_dir_failed(failure)
-        self.replicas = replicas
-        self._groups = groups
+        self.replicas, self._groups = replicas, groups
         self._producer_ids = ProducerIdManager(self._broker_id, self._store)
         self._transactions, self._markers, self._verifier = set_up_transactions(
             config,
@@ -348,7 +347,14 @@ class Broker:
             self._tasks.spawn,
         )
         self._shares = set_up_shares(
-            config, replicas, groups, self._metadata, self._waiter, self._node_security, clock
+            config,
+            replicas,
+            groups,
+            self._metadata,
+            topics,
+            self._node_security,
+            clock,
+            self._slices,
         )
         self._fetch_reader = FetchReader(replicas, clock, config.get_str("replica.selector.class"))
         self._fetch_sessions = FetchSessionCache(

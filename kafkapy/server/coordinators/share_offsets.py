@@ -45,6 +45,7 @@ from kafkapy.protocol.messages.list_offsets import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_clients import NodeClients
+from kafkapy.server.requests.turns import SliceScheduler
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 UNKNOWN_LAG: Final = -1
 _LIST_OFFSETS_VERSION: Final = 7
 _LATEST: Final = -1
+_REQUEST_UNITS: Final = 60
 
 
 class ShareOffset(NamedTuple):
@@ -73,11 +75,13 @@ class ShareOffsets:
         persister: SharePersister,
         metadata: MetadataCache,
         nodes: NodeClients,
+        slices: SliceScheduler,
     ) -> None:
         self._groups = groups
         self._persister = persister
         self._metadata = metadata
         self._nodes = nodes
+        self._slices = slices
         self._groups_in_change: set[str] = set()
         """Groups whose share partition states are being initialized or deleted."""
 
@@ -212,8 +216,9 @@ class ShareOffsets:
         return errors
 
     async def _send_all(self, requests: Sequence[CoordinatorRequest]) -> list[StateResult]:
-        futures = []
+        futures, pace = [], self._slices.pace()
         for request in requests:
+            await pace.charge(_REQUEST_UNITS + len(request.key.group_id) // 2)  # it is hashed
             future: asyncio.Future[StateResult] = asyncio.get_running_loop().create_future()
             self._persister.send(request, _result_setter(future))
             futures.append(future)

@@ -12,7 +12,6 @@ from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
 from kafkapy.coordinator.config import ShareConfig
 from kafkapy.coordinator.shares.share_coordinator import ShareCoordinator
 from kafkapy.replication.shares.share_sessions import ShareSessions
-from kafkapy.server.coordinators.group_topics import GroupTopics
 from kafkapy.server.coordinators.share_configs import ShareConfigs
 from kafkapy.server.coordinators.share_fetches import ShareFetches
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
@@ -24,10 +23,11 @@ from kafkapy.server.interbroker.node_clients import NodeClients
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
     from kafkapy.replication.partition import Partition
-    from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.coordinators.group_service import GroupService
+    from kafkapy.server.coordinators.group_topics import GroupTopics
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.server.requests.turns import SliceScheduler
     from kafkapy.server.security.node_security import NodeSecurity
 
 
@@ -77,13 +77,13 @@ def set_up_shares(
     replicas: ReplicaManager,
     groups: GroupService,
     metadata: MetadataCache,
-    waiter: MetadataWaiter,
+    topics: GroupTopics,
     security: NodeSecurity,
     clock: Clock,
+    slices: SliceScheduler,
 ) -> Shares:
     """Create the parts of one broker. They follow the leadership of its replicas."""
     broker_id, call_later = replicas.broker_id, asyncio.get_running_loop().call_later
-    topics = GroupTopics(metadata, waiter, clock.time_ms())
     coordinator = ShareCoordinator(ShareConfig.from_values(config.values), clock, topics)
     service = ShareService(coordinator, replicas, clock, config, call_later)
 
@@ -118,6 +118,6 @@ def set_up_shares(
         ShareSessions(config.get_int("group.share.max.share.sessions")),
         partitions,
         ShareFetches(replicas, partitions, configs, clock),
-        ShareOffsets(groups, persister, metadata, nodes()),
+        ShareOffsets(groups, persister, metadata, nodes(), slices),
         config.get_int("fetch.max.bytes"),
     )

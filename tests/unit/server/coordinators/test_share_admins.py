@@ -24,6 +24,7 @@ from kafkapy.coordinator.shares.messages import (
 )
 from kafkapy.coordinator.shares.share_coordinator import ShareCoordinator
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
+from kafkapy.server.requests.turns import SliceScheduler
 from tests.harness.cores.consumer_shell import topic_id
 from tests.harness.cores.share_shell import ShareShell
 
@@ -46,7 +47,7 @@ class World:
         nothing: Any = None
         groups: Any = SimpleNamespace(coordinator=self.shell.coordinator, run_internal=self._ask)
         persister: Any = SimpleNamespace(send=lambda *row: self.network.append(row))
-        self.offsets = ShareOffsets(groups, persister, nothing, nothing)
+        self.offsets = ShareOffsets(groups, persister, nothing, nothing, SliceScheduler())
         self.member = self.shell.member("a")
         self.begin()
         self.member.beat(-1)
