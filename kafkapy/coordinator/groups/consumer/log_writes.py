@@ -6,8 +6,9 @@ appended, its changes are undone and its heartbeat is refused. If another batch 
 it, its records are written again with the next step instead. Until then, no heartbeat is answered
 with their contents. To the members this is a lost answer, which the protocol allows for.
 
-Records of a batch that was appended, but not replicated in time, are also written again: a new
-leader may not have them. If a later batch is replicated, they are too, because it is behind them.
+If a batch was appended, but not replicated in time, a new leader may not have it. One of its
+records is also written again: if a later batch is replicated, all of them are, because it is behind
+them. All of them, after many such batches, would be larger than a batch may be.
 
 If the end of a loaded log is not replicated, the record of the group's epoch is treated in the same
 way: it is written again behind all loaded records.
@@ -167,7 +168,8 @@ def _append(core: Core, group: Group, changes: Changes) -> None:
         if error in REPLICATED:
             _remove_replicated(consumer, write)
         elif base_offset != UNKNOWN_LOG_OFFSET:
-            _add_unsaved(consumer, dict.fromkeys(write.keys, Unsaved(write.number, True)))
+            first = next(iter(write.keys))
+            _add_unsaved(consumer, {first: Unsaved(write.number, True)})
         elif consumer.write_count == write.number and group.state is not DEAD:
             _undo(core, now_ms, write)
         else:

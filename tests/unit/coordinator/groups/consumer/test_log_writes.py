@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.effects import Append
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Changes
 from kafkapy.coordinator.groups.consumer.records import ConsumerKey, RecordType
@@ -236,6 +237,27 @@ def test_it_is_written_again_and_again(late: ConsumerShell) -> None:
     late.append_error = ErrorCode.NONE
     assert late.refused("a", 1) is ErrorCode.NONE
     assert found_in_log(late) == facts(late.consumers)
+
+
+class ShellWithSmallBatches(ConsumerShell):
+    """Refuses batches of more than ten records."""
+
+    def complete(self, append: Append, error: ErrorCode = ErrorCode.NONE) -> None:
+        is_too_large = len(append.records) > 10
+        super().complete(append, ErrorCode.MESSAGE_TOO_LARGE if is_too_large else error)
+
+
+def test_a_large_group_is_served_again_after_many_writes_were_not_replicated_in_time() -> None:
+    """Its records together are larger than a batch may be."""
+    shell = ShellWithSmallBatches()
+    shell.append_error = ErrorCode.REQUEST_TIMED_OUT
+    for number in range(5):
+        joining = FakeConsumer(shell, f"m{number}", topics=("missing",))
+        assert joining.beat().error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    shell.append_error = ErrorCode.NONE
+    assert shell.refused("m0", 1) is ErrorCode.NONE
+    assert shell.replicated == len(shell.log)
+    assert found_in_log(shell) == facts(shell.consumers)
 
 
 def test_a_later_append_that_is_replicated_says_that_earlier_ones_are_too() -> None:
