@@ -347,14 +347,8 @@ class Broker:
             self._tasks.spawn,
         )
         self._shares = set_up_shares(
-            config,
-            replicas,
-            groups,
-            self._metadata,
-            topics,
-            self._node_security,
-            clock,
-            self._slices,
+            *(config, replicas, groups, self._metadata, topics),
+            *(self._node_security, clock, self._slices),
         )
         self._fetch_reader = FetchReader(replicas, clock, config.get_str("replica.selector.class"))
         self._fetch_sessions = FetchSessionCache(

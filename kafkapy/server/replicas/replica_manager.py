@@ -100,7 +100,6 @@ class ReplicaManager:
         self.on_follow: Callable[[Partition], None] = lambda partition: None
         self.on_unfollow: Callable[[TopicPartition], None] = lambda topic_partition: None
         self.on_isr_change: Callable[[Partition, IsrChange], None] = lambda partition, change: None
-        self.on_deleted: Callable[[TopicPartition], None] = lambda topic_partition: None
         self.on_log_dir_failure: Callable[[], None] = lambda: None
         self.on_fatal: Callable[[LogDirFailure], None] = lambda failure: None
         self.may_be_replaced: Callable[[], bool] = lambda: False
@@ -594,6 +593,5 @@ class ReplicaManager:
                 del self.partitions[topic]
             partition.take_out_of_service()
             self.check_delayed_requests(partition)
-            self.on_deleted(topic_partition)
         if self.log_manager.get_log(topic_partition) is not None:
             self.log_manager.delete_log(topic_partition)

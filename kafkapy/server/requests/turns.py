@@ -169,9 +169,9 @@ class SliceScheduler:
                 self._add(job)
             self._start_thread_call()
 
+        future = asyncio.get_running_loop().run_in_executor(self._executor, call.function)
         self._is_thread_busy = True
-        loop = asyncio.get_running_loop()
-        loop.run_in_executor(self._executor, call.function).add_done_callback(done)
+        future.add_done_callback(done)
 
     def close(self) -> None:
         """Drop all waiting work. Does not wait for the other thread."""
