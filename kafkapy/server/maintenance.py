@@ -96,11 +96,7 @@ class Maintenance:
             get("replica.high.watermark.checkpoint.interval.ms"),
             logs.checkpoint_high_watermarks,
         )
-        every(
-            "kafka-delete-logs",
-            _DELETE_FILES_MS,
-            lambda: self._discard(logs.delete_due_files(time_ms())),
-        )
+        every("kafka-delete-logs", _DELETE_FILES_MS, self._delete_files)
         every("kafka-log-flusher", _FLUSH_MS, self._flush)
         every("replica-alter-log-dirs", _LOG_DIR_MOVES_MS, self._move_logs)
         every(
@@ -175,6 +171,10 @@ class Maintenance:
     async def _delete_old_segments(self) -> None:
         for _ in self._logs.retention_slices(self._clock.time_ms()):
             await asyncio.sleep(0)  # with many logs, requests are served between the slices
+
+    async def _delete_files(self) -> None:
+        for _ in self._logs.deletion_slices(self._clock.time_ms()):
+            await asyncio.sleep(0)  # a topic can have thousands of large files
 
     async def _flush(self) -> None:
         for task in self._logs.flush_due_logs(self._clock.time_ms()):

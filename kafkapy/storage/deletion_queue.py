@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 
 from kafkapy.storage.filesystem import FileSystem
 
@@ -22,27 +22,31 @@ class DeletionQueue:
     def add_directory(self, path: str, due_ms: int) -> None:
         self._directories[path] = due_ms
 
-    def run(self, now_ms: int) -> int:
-        """Remove the files that are due. Returns their number.
+    def run(self, now_ms: int) -> Iterator[int]:
+        """Remove what is due, one file at each step: to remove a large file takes milliseconds.
+        Yields 1 if the file or directory was queued itself, and 0 for a file of a directory.
 
         Raises:
             OSError: the rest stays queued.
         """
-        done = 0
         for directory, files in list(self._files.items()):
-            done += _remove_due(files, self._fs.remove, now_ms)
-            if not files:
+            for path in _due(files, now_ms):
+                if path in files:  # the files may be discarded between the steps
+                    self._fs.remove(path)
+                    del files[path]
+                    yield 1
+            if not files and self._files.get(directory) is files:
                 del self._files[directory]
-        return done + _remove_due(self._directories, self._fs.remove_tree, now_ms)
+        for path in _due(self._directories, now_ms):
+            for _ in self._fs.remove_tree(path):
+                yield 0
+            del self._directories[path]
+            yield 1
 
     def discard_files(self, directory: str) -> None:
         """Drop the files of a directory, which is about to be renamed."""
-        self._files.pop(directory, None)
+        self._files.pop(directory, {}).clear()
 
 
-def _remove_due(due: dict[str, int], remove: Callable[[str], None], now_ms: int) -> int:
-    paths = [path for path, due_ms in due.items() if due_ms <= now_ms]
-    for path in paths:
-        remove(path)
-        del due[path]
-    return len(paths)
+def _due(paths: dict[str, int], now_ms: int) -> list[str]:
+    return [path for path, due_ms in paths.items() if due_ms <= now_ms]

@@ -10,7 +10,7 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
@@ -105,8 +105,9 @@ class FileSystem(Protocol):
         """Remove one file; no error if it does not exist."""
         ...
 
-    def remove_tree(self, path: str) -> None:
-        """Remove a directory with its contents; no error if it does not exist."""
+    def remove_tree(self, path: str) -> Iterator[None]:
+        """Remove a directory with its contents, a file at each step; no error if it does not
+        exist."""
         ...
 
     def fsync_dir(self, path: str) -> None:
@@ -249,15 +250,20 @@ class OsFileSystem:
         except FileNotFoundError:
             return
 
-    def remove_tree(self, path: str) -> None:
+    def remove_tree(self, path: str) -> Iterator[None]:
         try:
             if os.path.islink(path):
                 os.unlink(path)  # its target is not the broker's, as in Kafka
                 return
-            # Rarely needed, and slow to import, because it imports all archive formats.
-            import shutil
-
-            shutil.rmtree(path)
+            with os.scandir(path) as items:
+                entries = list(items)
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self.remove_tree(entry.path)
+                else:
+                    self.remove(entry.path)
+                    yield
+            os.rmdir(path)
         except FileNotFoundError:
             return
 

@@ -423,15 +423,13 @@ class LogManager:
                 if task is not None:
                     yield task
 
-    def delete_due_files(self, now_ms: int) -> int:
-        """Remove files and directories whose `file.delete.delay.ms` has passed. Returns their
-        number.
+    def deletion_slices(self, now_ms: int) -> Iterator[int]:
+        """Remove files and directories whose `file.delete.delay.ms` has passed, in slices. Yields
+        the number of each slice.
         """
-        deleted = 0
         for path, log_dir in list(self._dirs.items()):
             with self._handle_failures(path, True):
-                deleted += log_dir.deletions.run(now_ms)
-        return deleted
+                yield from log_dir.deletions.run(now_ms)
 
     def volume_bytes(self, log_dir: str) -> DiskSpace:
         """(total, usable) bytes of the volume of a log directory; (-1, -1) if unknown."""

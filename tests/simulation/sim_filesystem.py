@@ -16,7 +16,7 @@ from __future__ import annotations
 import errno
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File
@@ -209,13 +209,14 @@ class SimFileSystem:
         if path in self._files:
             self._change(lambda files, _: files.__delitem__(path))
 
-    def remove_tree(self, path: str) -> None:
+    def remove_tree(self, path: str) -> Iterator[None]:
         def step(files: dict[str, _Inode], dirs: set[str]) -> None:
-            for name in [n for n in files if n.startswith(path + "/")]:
-                del files[name]
             for name in [n for n in dirs if n == path or n.startswith(path + "/")]:
                 dirs.discard(name)
 
+        for name in [n for n in self._files if n.startswith(path + "/")]:
+            self.remove(name)
+            yield
         self._change(step)
 
     def fsync_dir(self, path: str) -> None:

@@ -66,7 +66,7 @@ def test_flushed_records_survive_any_power_cut(seed: int) -> None:
             flushed = flush(builder)
         elif step < 0.92:
             sum(builder.manager.retention_slices(builder.clock.now_ms))
-            builder.manager.delete_due_files(builder.clock.now_ms)
+            sum(builder.manager.deletion_slices(builder.clock.now_ms))
             builder.manager.checkpoint_log_start_offsets()
         elif step < 0.95:
             builder.reopen()

@@ -101,7 +101,7 @@ def test_flushed_records_survive_any_power_cut(seed: int) -> None:
             broker.copy(chance.randint(1, 4))
             moves += broker.log.log_dir != before
         elif step < 0.97:
-            broker.manager.delete_due_files(broker.clock.now_ms)
+            sum(broker.manager.deletion_slices(broker.clock.now_ms))
         else:
             broker.power_cut(chance.randrange(1 << 30))
     broker.check()

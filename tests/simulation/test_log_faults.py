@@ -44,7 +44,7 @@ def workload(builder: LogBuilder, acknowledged: list[str]) -> None:
                 task.complete(builder.clock.now_ms)
         if i % 11 == 0:
             sum(manager.retention_slices(builder.clock.now_ms))
-            manager.delete_due_files(builder.clock.now_ms)
+            sum(manager.deletion_slices(builder.clock.now_ms))
             manager.checkpoint_log_start_offsets()
         if i % 13 == 0:
             manager.checkpoint_recovery_points()

@@ -71,7 +71,7 @@ class Fuzz:
         self.start = self.chance.randint(self.start, self.end)
         self.builder.log.maybe_increment_log_start_offset(self.start, "fuzz")
         self.builder.log.delete_old_segments(self.builder.clock.now_ms)
-        self.builder.manager.delete_due_files(self.builder.clock.now_ms)
+        sum(self.builder.manager.deletion_slices(self.builder.clock.now_ms))
 
     def flush(self) -> None:
         self.builder.log.flush(self.builder.clock.now_ms)

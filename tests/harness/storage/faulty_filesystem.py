@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kafkapy.storage.filesystem import Buffer, DiskSpace, Entry, File, FileSystem
 
@@ -69,9 +69,9 @@ class FaultyFileSystem:
         self.check(path)
         self.fs.remove(path)
 
-    def remove_tree(self, path: str) -> None:
+    def remove_tree(self, path: str) -> Iterator[None]:
         self.check(path)
-        self.fs.remove_tree(path)
+        yield from self.fs.remove_tree(path)
 
     def fsync_dir(self, path: str) -> None:
         self.check(path)

@@ -59,7 +59,7 @@ def operations(builder: LogBuilder) -> dict[str, Callable[[], object]]:
         "retention": lambda: sum(manager.retention_slices(NOW_MS + 10**9)),
         "checkpoints": manager.checkpoint_all,
         "due flushes": lambda: list(manager.flush_due_logs(NOW_MS + 10**9)),
-        "deletion": lambda: manager.delete_due_files(NOW_MS + 10**9),
+        "deletion": lambda: sum(manager.deletion_slices(NOW_MS + 10**9)),
         "a new log": lambda: manager.get_or_create_log(
             TopicPartition("new", 0), TOPIC_ID, {}, False
         ),

@@ -121,7 +121,7 @@ def test_a_copy_takes_the_logs_place_with_everything_in_it(two: TwoDirs) -> None
     assert two.names("a") == ["orders-0.delete"]
     two.append(5)
     assert log.log_end_offset == 35
-    two.manager.delete_due_files(NOW_MS + 60_000)
+    sum(two.manager.deletion_slices(NOW_MS + 60_000))
     assert two.names("a") == []
 
     two.manager.shutdown()
@@ -455,7 +455,7 @@ def test_a_move_that_a_kill_interrupted_begins_anew(two: TwoDirs) -> None:
     two.copy()
     assert two.replace() is not None
     assert (two.log.log_dir, two.log.log_end_offset) == (str(two.root / "b"), 10)
-    two.manager.delete_due_files(NOW_MS + 60_000)
+    sum(two.manager.deletion_slices(NOW_MS + 60_000))
     assert two.names("b") == ["orders-0"]
 
 

@@ -104,8 +104,8 @@ def test_deleted_segments_are_renamed_and_removed_later(tmp_path: Path) -> None:
     assert [name.partition(".")[2] for name in deleted] == [
         "index.deleted", "log.deleted", "timeindex.deleted",
     ]  # fmt: skip
-    assert builder.manager.delete_due_files(NOW_MS + 99) == 0
-    assert builder.manager.delete_due_files(NOW_MS + 100) == 4
+    assert sum(builder.manager.deletion_slices(NOW_MS + 99)) == 0
+    assert sum(builder.manager.deletion_slices(NOW_MS + 100)) == 4
     assert not any(name.endswith(".deleted") for name in builder.files())
 
 

@@ -63,7 +63,7 @@ def test_a_cleaning_from_plan_to_files(tmp_path: Path) -> None:
     checkpoint = tmp_path / "cleaner-offset-checkpoint"
     assert checkpoint.read_bytes() == b"0\n1\norders 0 10\n"
     assert any(name.endswith(".log.deleted") for name in builder.files())
-    builder.manager.delete_due_files(NOW_MS)
+    sum(builder.manager.deletion_slices(NOW_MS))
     assert not any(name.endswith(".deleted") for name in builder.files())
     builder.reopen()
     assert builder.values() == ["v8", "v9", "active"]

@@ -105,8 +105,8 @@ def test_deleting_a_log(tmp_path: Path) -> None:
     assert renamed.endswith("-delete")
     again = builder.manager.get_or_create_log(TP, TOPIC_ID, {}, True)
     assert (again.log_end_offset, again.high_watermark) == (0, 0)
-    assert builder.manager.delete_due_files(NOW_MS + 99) == 0
-    assert builder.manager.delete_due_files(NOW_MS + 100) == 1
+    assert sum(builder.manager.deletion_slices(NOW_MS + 99)) == 0
+    assert sum(builder.manager.deletion_slices(NOW_MS + 100)) == 1
     assert [p.name for p in tmp_path.iterdir() if p.is_dir()] == ["orders-0"]
 
 
@@ -337,7 +337,7 @@ def test_identity(tmp_path: Path) -> None:
         lambda m: m.checkpoint_log_start_offsets(),
         lambda m: m.checkpoint_high_watermarks(),
         lambda m: sum(m.retention_slices(NOW_MS + 10**9)),
-        lambda m: m.delete_due_files(NOW_MS + 10**9),
+        lambda m: sum(m.deletion_slices(NOW_MS + 10**9)),
         lambda m: m.shutdown(),
     ],
     ids=["recovery-points", "starts", "high-watermarks", "retention", "deletions", "shutdown"],
