@@ -146,11 +146,11 @@ def parse(text: str, variables: Mapping[str, str]) -> dict[str, tuple[LoginModul
         while not tokens.skip_if_next("}"):
             modules.append(_module(tokens, variables))
         tokens.expect_mark(";")
-        if name in sections or not modules:
-            problem = "stands twice" if name in sections else "has no login module"
-            raise ConfigError(f"the section {name} {problem}")
+        if name in sections:
+            raise ConfigError(f"the section {name} stands twice")
         sections[name] = tuple(modules)
-    return sections
+    # An empty section, such as `Client {};`, counts as absent, as in Java's Configuration.
+    return {name: modules for name, modules in sections.items() if modules}
 
 
 def _module(tokens: _Tokens, variables: Mapping[str, str]) -> LoginModule:

@@ -78,9 +78,9 @@ def test_the_user_may_be_that_of_another_module() -> None:
     ("text", "told"),
     [
         ("KafkaClient", "line 1: expected '{', found the end of the file"),
-        ("A {\n};", "the section A has no login module"),
         ("A { m required; }", "line 1: expected ';', found the end of the file"),
         ("A { m required; }; A { m required; };", "the section A stands twice"),
+        ("A {}; A { m required; };", "the section A stands twice"),
         ("A {\n m needed; };", "line 2: needed is not one of required, requisite, sufficient,"),
         ("A { m required a b; };", "line 1: expected '=', found word"),
         ("A { m required\n a=; };", "line 2: expected the value of an option, found ';'"),
@@ -93,6 +93,11 @@ def test_what_is_wrong_is_told_with_its_line(text: str, told: str) -> None:
     with pytest.raises(ConfigError) as refused:
         parse(text, {})
     assert str(refused.value).startswith(told)
+
+
+def test_a_broker_starts_though_a_section_is_empty() -> None:
+    """Java returns null for a section without login modules, as for one that is not there."""
+    assert list(parse(f"KafkaServer {{ {PLAIN} required; }};\nClient {{}};", {})) == ["KafkaServer"]
 
 
 def test_the_file_is_named(tmp_path: Path) -> None:
