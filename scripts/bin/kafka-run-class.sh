@@ -43,7 +43,10 @@ case $class in
   *.VerifiableProducer) command=verifiable-producer ;;
   *.VerifiableConsumer) command=verifiable-consumer ;;
   *.EndToEndLatency) command=e2e-latency ;;
-  org.apache.zookeeper.ZooKeeperMain*) command=zookeeper-shell ;;
+  org.apache.zookeeper.ZooKeeperMain*)
+    command=zookeeper-shell
+    [ "${1-}" != -server ] || shift
+    ;;
   *)
     echo "kafkapy has no tool for the class $class" >&2
     exit 1

@@ -98,6 +98,12 @@ def test_run_class_finds_the_tool_of_a_class(name: str, said: str) -> None:
     assert done.stderr.startswith(said)
 
 
+def test_zookeepers_shell_by_its_class_takes_the_server_as_kafkas_script_passes_it() -> None:
+    words = ("-server", "127.0.0.1:2181", "-zk-tls-config-file")
+    done = run("kafka-run-class.sh", "org.apache.zookeeper.ZooKeeperMain", *words)
+    assert done.stderr.startswith("-zk-tls-config-file needs a file")
+
+
 def test_run_class_in_the_background_writes_to_the_file_of_its_name(tmp_path: Path) -> None:
     words = ("-daemon", "-name", "dump", "kafka.tools.DumpLogSegments", "--version")
     done = run("kafka-run-class.sh", *words, LOG_DIR=str(tmp_path / "logs"))
