@@ -254,7 +254,9 @@ def test_offsets_in_a_transaction(wire: Wire, version: int) -> None:
         return [row.error_code for row in topic.partitions]
 
     if version < 5:
-        assert codes() == [ErrorCode.INVALID_TXN_STATE] * 2, "the group is not in the transaction"
+        is_old = version < 4
+        refusal = ErrorCode.INVALID_TXN_STATE if is_old else ErrorCode.TRANSACTION_ABORTABLE
+        assert codes() == [refusal] * 2, "the group is not in the transaction"
         add = add_offsets_to_txn.AddOffsetsToTxnRequest(
             transactional_id=session.name, group_id=group, **producer
         )

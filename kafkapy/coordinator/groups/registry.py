@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition, partition_for_key
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID
 from kafkapy.coordinator.groups.record_codec import fits_record
+
+_partition_for_key: Final = lru_cache(512)(partition_for_key)
+"""Cached, because each call about a group needs it several times. Few entries, because clients may
+name groups of 32 KB."""
 
 
 @dataclass(slots=True)
@@ -38,7 +44,7 @@ class GroupRegistry:
 
     def partition_for(self, group_id: str) -> int:
         """The partition of `__consumer_offsets` that a group belongs to."""
-        return partition_for_key(group_id, self.num_partitions)
+        return _partition_for_key(group_id, self.num_partitions)
 
     def check(self, group_id: str, *, empty_id: bool = False) -> ErrorCode:
         """Check that the group is served here. `empty_id`: the API allows an empty group id."""

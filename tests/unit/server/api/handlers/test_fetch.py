@@ -43,10 +43,12 @@ def test_a_fetch_waits_for_no_more_bytes_than_it_takes(tmp_path: Path) -> None:
 
 def test_a_share_fetch_waits_for_no_more_bytes_than_it_takes() -> None:
     nobody: Any = Mock()
-    handler = ShareFetchHandler(nobody, nobody, nobody, max_bytes=100)
-    for max_bytes, most in ((50, 50), (200, 100)):
+    throttler = Mock()
+    handler = ShareFetchHandler(nobody, nobody, nobody, 100, throttler)
+    for max_bytes, quota_bytes, most in ((50, None, 50), (200, None, 100), (200, 30, 30)):
+        throttler.fetch_bytes_max.return_value = quota_bytes
         request = ShareFetchRequest(min_bytes=1 << 20, max_bytes=max_bytes)
-        params = handler._params(request, "m")
+        params = handler._params(nobody, request, "m")
         assert (params.min_bytes, params.max_bytes) == (most, most)
 
 
