@@ -172,7 +172,7 @@ def load_trust(context: ssl.SSLContext, properties: PrefixedProperties) -> bool:
     arguments: dict[str, Any]
     if inline is not None:
         key = properties.key("ssl.truststore.certificates")
-        arguments = {"cadata": "\n".join(_PEM_CHAIN.findall(_with_lines(inline)))}
+        arguments = {"cadata": "\n".join(_PEM_CHAIN.findall(pem_with_lines(inline)))}
     elif store is None:
         return False
     else:
@@ -196,7 +196,9 @@ def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bo
     chain = properties.get("ssl.keystore.certificate.chain")
     if chain is not None:
         key = properties.key("ssl.keystore.certificate.chain")
-        inline = PemStore(_with_lines(properties.text("ssl.keystore.key")), _with_lines(chain))
+        inline = PemStore(
+            pem_with_lines(properties.text("ssl.keystore.key")), pem_with_lines(chain)
+        )
         _load_text(context, key, inline, password)
         return True
     store = store_of(properties, "keystore")
@@ -210,7 +212,7 @@ def load_identity(context: ssl.SSLContext, properties: PrefixedProperties) -> bo
     return True
 
 
-def _with_lines(text: str) -> str:
+def pem_with_lines(text: str) -> str:
     """PEM with line ends, which OpenSSL requires. A property may have blanks in their place."""
 
     def block(found: re.Match[str]) -> str:

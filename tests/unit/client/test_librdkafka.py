@@ -224,6 +224,14 @@ def test_security() -> None:
     )
 
 
+def test_inline_pem_of_continued_lines_gets_its_line_ends_back() -> None:
+    certificate = "-----BEGIN CERTIFICATE----- TUlJ Q2pE -----END CERTIFICATE-----"
+    config = producer_config({"ssl.truststore.certificates": certificate})
+    lines = ["-----BEGIN CERTIFICATE-----", "TUlJQ2pE", "-----END CERTIFICATE-----"]
+    assert config["ssl.ca.pem"].split() == " ".join(lines).split()
+    assert config["ssl.ca.pem"].strip().splitlines() == lines
+
+
 def test_javas_stores_are_given_as_pem(tmp_path: Path) -> None:
     if not can_make("PKCS12 stores for librdkafka"):
         return
