@@ -32,9 +32,6 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
-_INLINE_PEM: Final = (
-    *("ssl.truststore.certificates", "ssl.keystore.certificate.chain", "ssl.keystore.key"),
-)
 # librdkafka's ranges. Java's clients accept more: 2147483647 for "never", and -1 for the system's
 # buffer size and for no limit of idle time, which are 0 here.
 _LIMITS: Final = {
@@ -262,9 +259,9 @@ def _stores(properties: Mapping[str, str]) -> dict[str, str]:
     OpenSSL opens without old ciphers; other stores are converted to PEM.
     """
     config = {
-        _RENAMED[name]: tls_stores.pem_with_lines(properties[name])
-        for name in _INLINE_PEM
-        if name in properties
+        own_name: tls_stores.pem_with_lines(properties[name])
+        for name, own_name in _RENAMED.items()
+        if own_name.endswith(".pem") and name in properties
     }
     truststore, keystore = store_of(properties, "truststore"), store_of(properties, "keystore")
     if truststore is not None and truststore.converted is not None:

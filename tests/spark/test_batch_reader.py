@@ -87,15 +87,20 @@ def test_a_start_before_the_log_is_named(make_topic: MakeTopic) -> None:
     assert [part.start for part in planned(topic, failOnDataLoss="false", **before)] == [4]
 
 
+def ended_before_its_log(make_topic: MakeTopic) -> tuple[Topic, dict[str, str]]:
+    """A topic with the offsets 4 to 9, and options for a range that retention has deleted."""
+    topic = make_topic()
+    topic.write(9)
+    topic.delete_records(0, 4)
+    return topic, {"endingOffsets": f'{{"{topic.name}":{{"0":2}}}}'}
+
+
 def test_a_range_whose_start_is_after_its_end_is_empty_and_fails_no_query(
     make_topic: MakeTopic,
 ) -> None:
     """As in Spark's Kafka source, if the start is in the log."""
-    topic = make_topic()
-    topic.write(9)
-    topic.delete_records(0, 4)
-    end = {"endingOffsets": f'{{"{topic.name}":{{"0":2}}}}'}
-    assert planned(topic, **end) == []  # retention has deleted the range
+    topic, end = ended_before_its_log(make_topic)
+    assert planned(topic, **end) == []
     starting = {"startingOffsets": f'{{"{topic.name}":{{"0":6}}}}'}
     assert planned(topic, endingTimestamp="1", **starting) == []
     beyond = {"startingOffsets": f'{{"{topic.name}":{{"0":12}}}}'}
@@ -150,10 +155,7 @@ def test_an_empty_partition_is_no_loss_whatever_the_filters(make_topic: MakeTopi
 def test_a_filter_makes_no_loss_of_a_range_whose_start_is_after_its_end(
     make_topic: MakeTopic,
 ) -> None:
-    topic = make_topic()
-    topic.write(9)
-    topic.delete_records(0, 4)
-    end = {"endingOffsets": f'{{"{topic.name}":{{"0":2}}}}'}
+    topic, end = ended_before_its_log(make_topic)
     assert pushed(topic, GreaterThanOrEqual(("offset",), 20), **end) == []
     assert pushed(topic, GreaterThanOrEqual(("offset",), 5), **end) == []
 
