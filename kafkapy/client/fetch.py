@@ -134,7 +134,8 @@ class _PendingFetch(NamedTuple):
 @dataclass(slots=True)
 class _Fetcher:
     """Fetches of one partition from its leader, or from the replica that the leader has named for a
-    rack. After a failure of that replica only the leader is asked: it would name it again.
+    rack. After a failure of that replica, fetches go to the leader without the rack, because the
+    leader would name the same replica again.
     """
 
     cluster: Cluster

@@ -78,7 +78,8 @@ class KafkaBroker:
         if self.is_running:
             return self
         self._forget()  # a process that ended by itself
-        file = self.output.with_name("server.properties")  # users see command lines, and passwords
+        # A file: every user of the machine could read passwords on a command line.
+        file = self.output.with_name("server.properties")
         file.write_text(format_properties(self._properties), encoding="utf-8")
         self._launched = broker_processes.launch([str(file)], self.output, ends_with_parent=True)
         try:

@@ -3,7 +3,7 @@ is sent at once with the time of the pause, during which the connection handles 
 
 The time of a request is the time that the event loop spends in its handler. A broker has 100
 percent in total, whereas Kafka has 100 percent for each thread. Requests between brokers are exempt
-(`kafka.server.RequestHandlerHelper`). Without quotas, none of this is called.
+(`kafka.server.RequestHandlerHelper`). Without quotas, only `fetch_bytes_max` is called.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ it, its records are written again with the next step instead. Until then, no hea
 with their contents. To the members this is a lost answer, which the protocol allows for.
 
 If a batch was appended, but not replicated in time, a new leader may not have it. One of its
-records is also written again: if a later batch is replicated, all of them are, because it is behind
-them. All of them, after many such batches, would be larger than a batch may be.
+records is written again too. The replication of a later batch proves that of the earlier ones. The
+records of many such batches together would exceed the maximum size of a batch.
 
 If the end of a loaded log is not replicated, the record of the group's epoch is treated in the same
 way: it is written again behind all loaded records.

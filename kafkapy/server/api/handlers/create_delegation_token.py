@@ -33,7 +33,7 @@ from kafkapy.server.security.delegation_tokens import DelegationTokens
 _NO_TIMESTAMP: Final = -1
 _RENEWERS_CHARS_MAX: Final = 100_000
 """The limit of all names together. ZooKeeper closes the connection of a broker that writes a znode
-beyond `jute.maxbuffer` (1 MiB), and the broker would repeat that write on each new connection."""
+beyond `jute.maxbuffer` (1 MiB). Other requests of the broker wait until it gives up the write."""
 
 
 def handle(
