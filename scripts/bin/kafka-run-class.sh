@@ -34,6 +34,11 @@ case $class in
   *.LogDirsCommand) command=log-dirs ;;
   *.DeleteRecordsCommand) command=delete-records ;;
   *.ConsumerGroupCommand) command=consumer-groups ;;
+  *.ShareGroupCommand) command=share-groups ;;
+  *.ConsoleShareConsumer) command=console-share-consumer ;;
+  *.VerifiableShareConsumer) command=verifiable-share-consumer ;;
+  *.ClientMetricsCommand) command=client-metrics ;;
+  *.DelegationTokenCommand) command=delegation-tokens ;;
   *.TransactionsCommand) command=transactions ;;
   *.FeatureCommand) command=features ;;
   *.AclCommand) command=acls ;;

@@ -9,10 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from dev.conformance.record_flags import SCRIPTS
 from kafkapy import __version__
 from kafkapy.cli.framework.drop_in_names import DROP_IN
 from tests.harness.processes.waiting import wait_until
 
+SINCE_KAFKA_4 = {
+    "kafka-console-share-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "kafka-share-groups.sh": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "kafka-verifiable-share-consumer.sh": "org.apache.kafka.tools.VerifiableShareConsumer",
+}
 BIN = Path(__file__).parents[2] / "scripts" / "bin"
 NAMES = {path.name: path for path in sorted(BIN.glob("*.sh"))}
 USAGE = "[-daemon] server.properties [--override property=value]*\n"
@@ -96,6 +102,18 @@ def test_run_class_finds_the_tool_of_a_class(name: str, said: str) -> None:
     done = run("kafka-run-class.sh", "-loggc", "-name", "x", name, "--output", "text", *file)
     assert (done.stdout, done.returncode) == ("", 1)
     assert done.stderr.startswith(said)
+
+
+def test_run_class_finds_the_tools_of_all_scripts(tmp_path: Path) -> None:
+    stand_in = tmp_path / "kafkapy"
+    stand_in.write_text('#!/bin/sh\necho "$@"\n')
+    stand_in.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    classes = {name: SCRIPTS[name][0].java_class for name in NAMES.keys() & SCRIPTS.keys()}
+    for name, java_class in sorted((classes | SINCE_KAFKA_4).items()):
+        if java_class:
+            by_class = run("kafka-run-class.sh", java_class, "--help", PATH=path)
+            assert by_class.stdout == run(name, "--help", PATH=path).stdout
 
 
 def test_zookeepers_shell_by_its_class_takes_the_server_as_kafkas_script_passes_it() -> None:
