@@ -85,7 +85,8 @@ async def on_log_dir_change(parts: ControllerParts) -> None:
 
 
 async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsrResponse) -> None:
-    """Mark replicas with storage errors offline, and those with success online. Ignore other rows.
+    """Mark replicas with storage errors offline, and those with success online. Ignore other rows,
+    and replicas that were removed.
 
     A response of an earlier broker epoch is ignored. It may be in the queue behind the BrokerChange
     of the restarted broker, whose disks may be sound again.
@@ -96,7 +97,11 @@ async def on_leader_and_isr_response(parts: ControllerParts, event: LeaderAndIsr
         return
     if result.error is not ErrorCode.NONE:
         return
-    rows = {p: e for p, e in result.partition_errors.items() if context.has_partition(p)}
+    rows = {
+        partition: error
+        for partition, error in result.partition_errors.items()
+        if context.has_partition(partition) and broker_id in context.assignment(partition).replicas
+    }
     failed = {p for p, error in rows.items() if error is ErrorCode.KAFKA_STORAGE_ERROR}
     successful = {p for p, error in rows.items() if error is ErrorCode.NONE}
     before = context.offline_dirs.get(broker_id, set())

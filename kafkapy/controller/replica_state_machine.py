@@ -194,6 +194,8 @@ class ReplicaStateMachine:
         for partition in partitions:
             self._mark(broker_id, partition, ReplicaState.NON_EXISTENT)
             del context.replica_states[PartitionReplica(partition, broker_id)]
+            # The errors of a replica that is added again are news.
+            context.offline_dirs.get(broker_id, set()).discard(partition)
             context.set_assignment(
                 partition, context.assignment(partition).without_replica(broker_id)
             )

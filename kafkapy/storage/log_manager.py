@@ -162,13 +162,13 @@ class LogManager:
         """The hosted log. If there is none, it is created in the directory with the fewest logs.
 
         Raises:
-            ApiError: KAFKA_STORAGE_ERROR when the log may be in an offline directory,
-                INVALID_TOPIC_EXCEPTION when no directory can be named after the partition.
+            ApiError: KAFKA_STORAGE_ERROR when the log may be in an offline directory, or all are
+                offline, INVALID_TOPIC_EXCEPTION when no directory can be named after the partition.
             LogDirFailure: the chosen directory fails.
         """
         log = self.logs.get(topic_partition)
         if log is None:
-            if not is_new and self.offline_log_dirs:
+            if self.offline_log_dirs and not (is_new and self._dirs):
                 raise ApiError(
                     ErrorCode.KAFKA_STORAGE_ERROR,
                     f"{topic_partition} is not in a live log directory and may be in an offline "

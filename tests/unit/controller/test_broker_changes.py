@@ -94,6 +94,16 @@ def test_a_replica_that_is_sound_again_leads_at_once() -> None:
     assert cluster.state("t").startswith("1 [1] ")
 
 
+def test_the_late_answer_of_a_removed_replica_marks_nothing() -> None:
+    """The replica may be added again; the broker's next error would be no news."""
+    cluster = Cluster(1, 2)
+    cluster.create_topic("t", {0: (1,)})
+    partition = TopicPartition("t", 0)
+    result = CommandResult(partition_errors={partition: ErrorCode.KAFKA_STORAGE_ERROR})
+    cluster.submit(LeaderAndIsrResponse(2, cluster.brokers[2].broker_epoch, result))
+    assert cluster.controller.context.is_replica_online(2, partition)
+
+
 def test_a_broker_whose_znode_is_broken_is_not_admitted() -> None:
     cluster = Cluster(1)
     run(cluster.store.zookeeper.create("/brokers/ids/9", b"[]"))

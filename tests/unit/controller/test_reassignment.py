@@ -105,6 +105,23 @@ def test_a_replica_that_leads_as_soon_as_it_is_added_exists() -> None:
     assert run(cluster.store.topics.names()) == []
 
 
+def test_a_replica_that_lacked_descriptors_is_added_again_after_it_was_removed() -> None:
+    """Else the reassignment would never end: only an event of the broker sends it the partition."""
+    cluster = prepared(1, 2, 3, 4)
+    cluster.errors[3, T0] = ErrorCode.KAFKA_STORAGE_ERROR
+    run(cluster.store.requests.notify_log_dir_failure(3))
+    cluster.settle()
+    reassign(cluster, (1, 2, 4))
+    cluster.catch_up()
+    reassign(cluster, (1, 2, 3))
+    assert assignment(cluster) == "1,2,3,4 +3 -4"
+    cluster.errors.clear()
+    cluster.take()
+    run(cluster.store.requests.notify_log_dir_failure(3))
+    cluster.settle()
+    assert cluster.take_of("3 LeaderAndIsr t-0")
+
+
 MOVES: dict[str, tuple[tuple[Target, ...], Target, str]] = {
     # what happened before, the request that is interrupted, where everything ends
     "move": ((), (4, 5, 6), "4,5,6"),

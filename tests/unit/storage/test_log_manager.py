@@ -92,6 +92,9 @@ def test_an_existing_replica_is_not_made_anew_while_a_directory_is_offline(tmp_p
         manager.fail_log_dir(f"{tmp_path}/b", OSError(5, "broken"))
     manager.fail_log_dir(f"{tmp_path}/b", OSError(5, "broken"))
     assert manager.offline_log_dirs == [f"{tmp_path}/a", f"{tmp_path}/b"]
+    with pytest.raises(ApiError) as caught:  # a later row of the request that failed the last one
+        manager.get_or_create_log(TopicPartition("t", 1), TOPIC_ID, {}, True)
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_deleting_a_log(tmp_path: Path) -> None:
