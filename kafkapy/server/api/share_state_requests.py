@@ -17,7 +17,7 @@ from kafkapy.server.api.handler_support import gather
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_service import ShareService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Work
+from kafkapy.server.requests.turns import ROW_UNITS, Work, hash_units
 
 _APPEND_UNITS: Final = 60
 """The cost of one row that may write a record."""
@@ -91,7 +91,7 @@ def serve(
             yield ROW_UNITS + len(result.batches)
         return to_response(topics)
 
-    return (yield from gather(starts, respond, _APPEND_UNITS + len(request.group_id) // 8))
+    return (yield from gather(starts, respond, _APPEND_UNITS + hash_units(request.group_id)))
 
 
 def _rows(request: StatesRequest[R]) -> Iterator[tuple[SharePartitionKey, R]]:

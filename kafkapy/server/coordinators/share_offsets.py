@@ -45,7 +45,7 @@ from kafkapy.protocol.messages.list_offsets import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_clients import NodeClients
-from kafkapy.server.requests.turns import SliceScheduler
+from kafkapy.server.requests.turns import SliceScheduler, hash_units
 
 if TYPE_CHECKING:
     from kafkapy.metadata.cache import MetadataCache
@@ -218,7 +218,7 @@ class ShareOffsets:
     async def _send_all(self, requests: Sequence[CoordinatorRequest]) -> list[StateResult]:
         futures, pace = [], self._slices.pace()
         for request in requests:
-            await pace.charge(_REQUEST_UNITS + len(request.key.group_id) // 2)  # it is hashed
+            await pace.charge(_REQUEST_UNITS + 4 * hash_units(request.key.group_id))
             future: asyncio.Future[StateResult] = asyncio.get_running_loop().create_future()
             self._persister.send(request, _result_setter(future))
             futures.append(future)

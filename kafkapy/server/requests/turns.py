@@ -57,6 +57,12 @@ CHANGE_UNITS: Final = 200
 """The cost of one row that may write to ZooKeeper."""
 
 
+def hash_units(name: str) -> int:
+    """The cost of finding the coordinator of a group or transactional id: it is hashed in Python,
+    and may have 32,767 bytes."""
+    return len(name) // 8
+
+
 class SliceScheduler:
     """The turns of one event loop. `units_max` is the highest cost of a slice so far, for tests and
     metrics."""

@@ -35,7 +35,7 @@ from kafkapy.server.api.handler_support import gather, transactional_error
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks, run_now
+from kafkapy.server.requests.turns import ROW_UNITS, Work, chunks, hash_units, run_now
 
 _FIRST_BATCHED_VERSION = 4
 _FIRST_VERSION_WITH_PRODUCER_FENCED = 2
@@ -61,8 +61,8 @@ def handle(
             rows.append((yield from _row(transaction, result, context.version)))
         return _response(rows, context.version)
 
-    longest = max((len(each.transactional_id) for each in requested_transactions), default=0)
-    return (yield from gather(starts, response, ROW_UNITS + longest // 4))  # it is hashed twice
+    longest = max((hash_units(each.transactional_id) for each in requested_transactions), default=0)
+    return (yield from gather(starts, response, ROW_UNITS + 2 * longest))
 
 
 def _check_partitions(

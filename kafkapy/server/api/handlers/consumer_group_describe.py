@@ -28,7 +28,7 @@ from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUE
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.turns import ROW_UNITS, Work
+from kafkapy.server.requests.turns import ROW_UNITS, Work, hash_units
 
 _CLASSIC_MEMBER = 0
 _CONSUMER_MEMBER = 1
@@ -52,7 +52,7 @@ def handle(
             lambda result: _rows(result, operations),
         )
         rows += described
-        yield ROW_UNITS + len(group_id) // 8 + sum(len(group.members) for group in described)
+        yield ROW_UNITS + hash_units(group_id) + sum(len(group.members) for group in described)
     return ConsumerGroupDescribeResponse(groups=rows)
 
 

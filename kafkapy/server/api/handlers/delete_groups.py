@@ -21,7 +21,14 @@ from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.coordinators.share_offsets import ShareOffsets
 from kafkapy.server.coordinators.share_setup import Spawn
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, ROWS_AT_ONCE, Work, chunks
+from kafkapy.server.requests.turns import (
+    CHECK_UNITS,
+    ROW_UNITS,
+    ROWS_AT_ONCE,
+    Work,
+    chunks,
+    hash_units,
+)
 
 
 def handle(
@@ -37,7 +44,7 @@ def handle(
     for name in dict.fromkeys(request.groups_names):
         is_share_group = groups.coordinator.is_share_group(name)
         (share_groups if is_share_group else other_groups).append(name)
-        yield CHECK_UNITS + len(name) // 8  # it is hashed
+        yield CHECK_UNITS + hash_units(name)
     starts: list[Callable[[Callable[[DeleteGroupsResult], None]], None]] = [
         partial(groups.run_internal, groups.coordinator.delete_groups, DeleteGroups(few))
         for few in chunks(other_groups)

@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.describe_groups import (
 from kafkapy.server.api.authorized_operations import GROUP_OPERATIONS, NOT_REQUESTED
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
-from kafkapy.server.requests.turns import ROW_UNITS, Work
+from kafkapy.server.requests.turns import ROW_UNITS, Work, hash_units
 
 
 def handle(
@@ -33,7 +33,7 @@ def handle(
         )
         rows += described.groups
         members = sum(len(group.members) for group in described.groups)
-        yield ROW_UNITS + len(group_id) // 8 + members
+        yield ROW_UNITS + hash_units(group_id) + members
     return DescribeGroupsResponse(groups=rows)
 
 

@@ -27,7 +27,7 @@ from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.cluster.cluster_features import ClusterFeatures
 from kafkapy.server.coordinators.share_offsets import ShareOffset, ShareOffsets
-from kafkapy.server.requests.turns import ROW_UNITS, Pace, SliceScheduler
+from kafkapy.server.requests.turns import ROW_UNITS, Pace, SliceScheduler, hash_units
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Handler:
             raise ApiError(ErrorCode.UNSUPPORTED_VERSION)
         rows, pace = [], self.slices.pace()
         for group in distinct(request.groups, lambda each: each.group_id):
-            await pace.charge(2 * ROW_UNITS + len(group.group_id) // 8)
+            await pace.charge(2 * ROW_UNITS + hash_units(group.group_id))
             try:
                 rows.append(await self._group(context, group, pace))
             except ApiError as refusal:

@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.describe_transactions import (
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, Work
+from kafkapy.server.requests.turns import ROW_UNITS, Work, hash_units
 
 
 def handle(
@@ -35,7 +35,7 @@ def handle(
             transactions.coordinator.describe_transactions, DescribeTransactions([name]), _response
         )
         rows += described.transaction_states
-        yield ROW_UNITS + len(name) // 4  # it is hashed twice
+        yield ROW_UNITS + 2 * hash_units(name)
     return DescribeTransactionsResponse(transaction_states=rows)
 
 

@@ -33,7 +33,7 @@ from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 from kafkapy.server.quotas.client_quotas import ClientQuotas
 from kafkapy.server.requests.background_tasks import BackgroundTasks
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler, Work, run_paced
+from kafkapy.server.requests.turns import ROW_UNITS, SliceScheduler, Work, hash_units, run_paced
 
 _TOPICS_BY_KEY_TYPE = {
     0: GROUP_METADATA_TOPIC,
@@ -86,7 +86,7 @@ class Handler:
         rows = []
         for key in dict.fromkeys(keys):
             rows.append(self._find(context, request.key_type, key))
-            yield ROW_UNITS + len(key) // 8  # it is hashed
+            yield ROW_UNITS + hash_units(key)
         if context.version >= 4:
             return FindCoordinatorResponse(coordinators=rows)
         row = rows[0]

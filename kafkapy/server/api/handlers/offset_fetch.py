@@ -39,7 +39,7 @@ from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.group_service import GroupService
 from kafkapy.server.requests.outcomes import Outcome
-from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, chunks, run_now
+from kafkapy.server.requests.turns import CHECK_UNITS, ROW_UNITS, Work, chunks, hash_units, run_now
 
 _FIRST_VERSION_WITH_IDS: Final = 10
 
@@ -58,7 +58,7 @@ def handle(
     if context.version >= 8:
         rows = []
         for group in distinct(request.groups, lambda group: group.group_id):
-            yield len(group.group_id) // 8  # it is hashed
+            yield hash_units(group.group_id)
             image = metadata.image
             unknown: list[OffsetFetchRequestTopics] = []
             if context.version >= _FIRST_VERSION_WITH_IDS:
