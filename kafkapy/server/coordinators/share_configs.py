@@ -58,6 +58,7 @@ class ShareConfigs:
 
         Raises:
             ApiError: the log cannot be read.
+            LogDirFailure: its directory fails.
         """
         reset = str(self._configs(group_id).get("share.auto.offset.reset", "latest"))
         if reset == "earliest":

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.share_state import (
     UNINITIALIZED_START_OFFSET,
@@ -146,6 +146,9 @@ class SharePartitions:
                 leader_share.shares.advance_start(leader_share.partition.log.log_start_offset)
             except ApiError as refusal:
                 error = refusal.code
+            except LogDirFailure as failure:
+                self._replicas.log_dir_failed(failure)
+                error = ErrorCode.KAFKA_STORAGE_ERROR
         if error is not ErrorCode.NONE:
             logger.warning("Cannot load the share partition %s: %s", leader_share.key, error.name)
             error = _ERRORS.get(error, error)
@@ -163,6 +166,7 @@ class SharePartitions:
 
         Raises:
             ApiError: the partition's log cannot be read.
+            LogDirFailure: its directory fails.
         """
         start_offset = self._configs.start_offset(
             leader_share.key.group_id, leader_share.partition.log

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.share_state import DeliveryState, SharePartitionKey, StateBatch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.shares.messages import ReadState, StateRequest, StateResult, WriteState
@@ -37,12 +37,17 @@ class Parts:
             log=SimpleNamespace(log_start_offset=0, high_watermark=9),
         )
         self.purgatory = SimpleNamespace(check=self.checked.append)
-        replicas: Any = SimpleNamespace(fetch_purgatory=self.purgatory)
+        self.failures: list[LogDirFailure] = []
+        replicas: Any = SimpleNamespace(
+            fetch_purgatory=self.purgatory, log_dir_failed=self.failures.append
+        )
         persister: Any = SimpleNamespace(
             send=lambda request, answered: self.requests.append((request, answered))
         )
+        self.start_offset: Callable[[str, object], int] = lambda group_id, log: 4
         configs: Any = SimpleNamespace(
-            limits=lambda group_id: self.limits, start_offset=lambda group_id, log: 4
+            limits=lambda group_id: self.limits,
+            start_offset=lambda group_id, log: self.start_offset(group_id, log),
         )
         later: Any = self._call_later
         self.shares = SharePartitions(replicas, persister, configs, self.clock, later)
@@ -111,6 +116,23 @@ def test_a_beginning_that_is_not_stored_is_an_error_of_loading(parts: Parts) -> 
     parts.answer(state_epoch=1)
     parts.answer(ErrorCode.FENCED_LEADER_EPOCH)
     assert leader_share.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_disk_that_fails_while_the_beginning_is_searched_is_an_error_of_loading(
+    parts: Parts,
+) -> None:
+    """Members waited without an end, and the directory stayed in service."""
+    failure = LogDirFailure("/data", "I/O error")
+
+    def search(group_id: str, log: object) -> int:
+        raise failure
+
+    parts.start_offset = search
+    leader_share = parts.shares.find(KEY, parts.partition)
+    parts.answer(state_epoch=1)
+    assert leader_share.error is ErrorCode.KAFKA_STORAGE_ERROR
+    assert parts.failures == [failure]
+    assert parts.checked == [KEY], "waiting fetches are answered"
 
 
 def test_fetches_that_are_checked_check_others_one_after_the_other(parts: Parts) -> None:
