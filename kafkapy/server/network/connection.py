@@ -3,7 +3,8 @@ order.
 
 `protocol.server_connection` does the framing and keeps the order; the dispatcher handles requests.
 This module adds back-pressure: it does not read from a client that does not read its responses
-(`_may_handle`). Frames received by then wait as copies, at most one scratch buffer of them.
+(`_may_handle`). Frames received by then wait as copies, at most one scratch buffer of them. They
+also wait behind `FRAMES_A_TURN` others: the event loop serves other connections in between.
 
 State per broker: `ConnectionTable`. State per connection: `_wire`, the waiting frames, the waiting
 requests, and the fast path of a producer or follower.
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("kafka.network.SocketServer")
 
+FRAMES_A_TURN: Final = 16
+"""The number of requests of one connection that are handled before those of others. A client can
+send 13,000 in one read."""
 PARKED_REQUESTS_MAX: Final = 64
 FLUSH_BYTES: Final = 1 << 16
 QUEUED_BYTES_MAX: Final = 1 << 20
@@ -45,6 +49,7 @@ class Connection(asyncio.BufferedProtocol):
     __slots__ = (
         "_blocking",
         "_dispatcher",
+        "_has_turn",
         "_lease",
         "_mute_timer",
         "_muted_until_ms",
@@ -102,6 +107,7 @@ class Connection(asyncio.BufferedProtocol):
         self._on_closed: Callable[[], None] | None = None
         self._muted_until_ms = 0
         self._waiting: deque[bytes] = deque()
+        self._has_turn = False  # a later one, for the waiting frames
         self._queued_bytes = 0
         self._written_bytes = 0  # of responses, to the transport or its sender
         self._peer_read_bytes = 0  # of those, read by the peer at the last check
@@ -249,15 +255,17 @@ class Connection(asyncio.BufferedProtocol):
 
     def _receive(self, frames: list[memoryview]) -> None:
         waiting = self._waiting
+        frames_left = FRAMES_A_TURN
         for frame in frames:
-            if waiting or not self._may_handle():
+            if waiting or not frames_left or not self._may_handle():
                 # The frame lies in a buffer that the next read overwrites. A view takes 184 bytes,
                 # and a client can send 65,536 empty frames at once.
                 waiting.append(bytes(frame))
             else:
+                frames_left -= 1
                 self._handle(frame)
         self._flush()
-        self._adjust_reading()
+        self._end_turn()
 
     def _may_handle(self) -> bool:
         return (
@@ -360,17 +368,30 @@ class Connection(asyncio.BufferedProtocol):
                 self._transport.writelines(parts)
 
     def _drain(self) -> None:
-        """Send the responses that are due, then handle the waiting frames."""
+        """Send the responses that are due, then handle waiting frames."""
         self._flush()
         waiting = self._waiting
         if waiting:
+            frames_left = FRAMES_A_TURN
             try:
-                while waiting and self._may_handle():
+                while waiting and frames_left and self._may_handle():
+                    frames_left -= 1
                     self._handle(memoryview(waiting.popleft()))
             except ProtocolViolation as violation:
                 self._on_violation(violation)
             self._flush()
+        self._end_turn()
+
+    def _end_turn(self) -> None:
+        """Leave the frames that still wait, although they may be handled, to a later turn."""
+        if self._waiting and not self._has_turn and self._may_handle():
+            self._has_turn = True
+            asyncio.get_running_loop().call_soon(self._take_turn)
         self._adjust_reading()
+
+    def _take_turn(self) -> None:
+        self._has_turn = False
+        self._drain()
 
     def _adjust_reading(self) -> None:
         """Read while no frame waits. A pause during each waiting fetch would cost system calls, and

@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.produce import (
 )
 from kafkapy.protocol.schema import Message
 from kafkapy.protocol.server_connection import ServerConnection
-from kafkapy.server.network.connection import Connection
+from kafkapy.server.network.connection import FRAMES_A_TURN, Connection
 from kafkapy.server.network.connection_table import ConnectionTable
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.server_parts import Parts
@@ -48,12 +48,18 @@ class Client:
         self.connection.connection_made(self.transport)
 
     def sends(self, version: int, *messages: Message) -> Callable[[], None]:
-        """A function that delivers these requests, encoded now, to the connection all at once."""
-        data = b"".join(encode_request(message, version, 0, "me") for message in messages)
+        """A function that delivers these requests, encoded now, to the connection: at each read as
+        many as are handled in one turn."""
+        frames = [encode_request(message, version, 0, "me") for message in messages]
+        reads = [
+            b"".join(frames[first : first + FRAMES_A_TURN])
+            for first in range(0, len(frames), FRAMES_A_TURN)
+        ]
 
         def send() -> None:
-            self.connection.get_buffer(-1)[: len(data)] = data
-            self.connection.buffer_updated(len(data))
+            for data in reads:
+                self.connection.get_buffer(-1)[: len(data)] = data
+                self.connection.buffer_updated(len(data))
 
         return send
 

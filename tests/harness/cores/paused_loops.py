@@ -11,8 +11,11 @@ from tests.harness.cores.server_parts import FakeTimers
 
 
 def fake_timers(monkeypatch: pytest.MonkeyPatch) -> FakeTimers:
-    """Replace the running event loop with an object that has only timers, until the test ends."""
+    """Replace the running event loop with an object that has only timers, until the test ends. What
+    is to run soon is a timer of 0 s."""
     timers = FakeTimers()
-    loop = SimpleNamespace(call_later=lambda delay_s, due: timers.call_later(delay_s, due))
+    loop = SimpleNamespace(
+        call_later=timers.call_later, call_soon=lambda due: timers.call_later(0, due)
+    )
     monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
     return timers

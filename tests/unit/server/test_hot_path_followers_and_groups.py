@@ -54,7 +54,7 @@ FOLLOWER_APPEND_CALLS = 68
 QUIET_FOLLOWED_CALLS = 3.6
 HEARTBEAT_CALLS = 107
 COMMIT_CALLS = 387
-OFFSET_FETCH_CALLS = 191
+OFFSET_FETCH_CALLS = 192
 BLOCKS_LEFT = 0.5
 """Allocated blocks that a request may leave behind: some of the last positions in the log."""
 

@@ -16,6 +16,7 @@ from kafkapy.protocol.server_connection import ServerConnection
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.network.connection import (
     FLUSH_BYTES,
+    FRAMES_A_TURN,
     PARKED_REQUESTS_MAX,
     QUEUED_BYTES_MAX,
     Connection,
@@ -24,6 +25,7 @@ from kafkapy.server.network.connection_table import ConnectionTable
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
 from kafkapy.storage.file_records import FilePool, FileRecords, FileRegion
 from tests.harness.cores.paused_loops import fake_timers
+from tests.harness.cores.server_parts import FakeTimers
 from tests.harness.plugins.closing import Disk
 from tests.harness.scripted.transports import FakeTransport
 
@@ -80,6 +82,52 @@ def client() -> Client:
     return Client()
 
 
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> FakeTimers:
+    """The turns of connections that wait for one."""
+    return fake_timers(monkeypatch)
+
+
+def take_all(turns: FakeTimers) -> None:
+    while turns.delays_s:
+        turns.fire()
+
+
+def test_other_clients_are_served_between_the_requests_of_a_client_that_sends_many(
+    turns: FakeTimers,
+) -> None:
+    """No login is needed to send 13,000 requests at once, which others waited for."""
+    many, other = Client(), Client()
+    many.send(b"".join(map(frame, range(100))))
+    assert many.dispatcher.seen == list(range(FRAMES_A_TURN))
+    assert not many.transport.reading
+    assert turns.delays_s == [0]
+    turns.fire()
+    assert many.dispatcher.seen == list(range(2 * FRAMES_A_TURN))
+    other.send(frame(7))
+    assert other.transport.sent == b"<7>"
+    take_all(turns)
+    assert many.transport.sent == b"".join(b"<%d>" % number for number in range(100))
+    assert many.transport.reading
+
+
+def test_a_client_that_disconnects_before_its_turn_is_left_alone(turns: FakeTimers) -> None:
+    many = Client()
+    many.send(b"".join(map(frame, range(100))))
+    many.connection.connection_lost(None)
+    take_all(turns)
+    assert many.dispatcher.seen == list(range(FRAMES_A_TURN))
+
+
+def test_frames_behind_a_fetch_that_waits_need_no_turn(turns: FakeTimers) -> None:
+    many, fetch = Client(), Pending(blocks=True)
+    many.dispatcher.outcomes = {0: fetch}
+    many.send(b"".join(map(frame, range(3))))
+    assert turns.delays_s == []
+    fetch.complete([b"<0>"])
+    assert many.transport.sent == b"<0><1><2>"
+
+
 def test_answers_leave_in_request_order_whatever_completes_first(client: Client) -> None:
     first, third = Pending(), Pending()
     client.dispatcher.outcomes = {1: first, 3: third}
@@ -110,7 +158,9 @@ def test_a_parked_fetch_holds_the_requests_behind_it(client: Client) -> None:
     assert client.transport.reading
 
 
-def test_requests_that_wait_take_little_more_than_their_bytes(client: Client) -> None:
+def test_requests_that_wait_take_little_more_than_their_bytes(
+    client: Client, turns: FakeTimers
+) -> None:
     """Any client can have them wait, before its login too, and they may be tiny."""
     client.connection.pause_writing()
     received = frame(1) * (4000 // len(frame(1)))
@@ -120,6 +170,7 @@ def test_requests_that_wait_take_little_more_than_their_bytes(client: Client) ->
     tracemalloc.stop()
     assert taken_bytes < 8 * len(received)
     client.connection.resume_writing()
+    take_all(turns)
     assert len(client.dispatcher.seen) == len(received) // len(frame(1))
 
 
@@ -135,7 +186,7 @@ def test_a_client_that_does_not_read_is_not_read_from(client: Client) -> None:
 
 @pytest.mark.parametrize("first_waits", [False, True])
 def test_pipelined_requests_with_more_than_a_megabyte_of_responses_are_all_answered(
-    client: Client, first_waits: bool
+    client: Client, turns: FakeTimers, first_waits: bool
 ) -> None:
     """A connection whose client read all at once never handled the requests after the megabyte."""
     response = bytes(FLUSH_BYTES)
@@ -145,7 +196,9 @@ def test_pipelined_requests_with_more_than_a_megabyte_of_responses_are_all_answe
     if first_waits:
         client.dispatcher.outcomes[0] = first
     client.send(b"".join(map(frame, range(count))))
+    take_all(turns)
     first.complete([response])
+    take_all(turns)
     assert client.dispatcher.seen == list(range(count))
     assert len(client.transport.sent) == count * FLUSH_BYTES
     assert client.transport.reading
@@ -227,10 +280,11 @@ def test_records_that_are_not_held_are_sent_while_their_log_has_them_and_never_o
     assert client.transport.sent == b"<1><2>" + content * (1 if is_deleted else 2)
 
 
-def test_at_most_so_many_requests_are_parked_at_once(client: Client) -> None:
+def test_at_most_so_many_requests_are_parked_at_once(client: Client, turns: FakeTimers) -> None:
     parked = {i: Pending() for i in range(PARKED_REQUESTS_MAX + 10)}
     client.dispatcher.outcomes = dict(parked)
     client.send(b"".join(frame(i) for i in parked))
+    take_all(turns)
     assert len(client.dispatcher.seen) == PARKED_REQUESTS_MAX
     for i, pending in parked.items():
         pending.complete([b"<%d>" % i])
