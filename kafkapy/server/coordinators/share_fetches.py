@@ -14,7 +14,7 @@ from kafkapy.common.errors import ApiError, ErrorCode, LogDirFailure
 from kafkapy.common.ports import Clock
 from kafkapy.common.share_state import SharePartitionKey
 from kafkapy.record.batch_crc import validate_crc
-from kafkapy.record.batch_header import iter_headers
+from kafkapy.record.batch_header import MAGIC, iter_headers
 from kafkapy.replication.partition import CONSUMER, READ_COMMITTED, Partition
 from kafkapy.replication.purgatory import DelayedOperation
 from kafkapy.replication.shares.share_partition import AcquiredRecords, RecordBatch
@@ -276,7 +276,11 @@ class _Batches:
         try:
             for position, header in iter_headers(found.records):
                 validate_crc(found.records, position, header)
-                row = RecordBatch(header.base_offset, header.last_offset)
+                first = header.base_offset
+                if header.magic != MAGIC:  # that is the last offset; the first one is compressed
+                    read_from = found.fetch_offset_metadata.offset
+                    first = self.rows[-1].last + 1 if self.rows else read_from
+                row = RecordBatch(first, header.last_offset)
                 self.rows.append(row)
                 self.ends.append(before + position + header.size)
                 if not starts or not header.is_transactional:

@@ -45,8 +45,6 @@ def _describe(replicas: ReplicaManager, topic: str, index: int) -> PartitionResp
         partition = replicas.get(topic, index)
     except ApiError as error:
         return _refusal(index, error.code)
-    if not partition.is_leader:
-        return _refusal(index, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     entries = partition.log.producers.state
     return PartitionResponse(
         partition_index=index, active_producers=[_producer(entry) for entry in entries]

@@ -12,6 +12,7 @@ from kafkapy.common.errors import ErrorCode
 from kafkapy.common.share_state import SharePartitionKey
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.record.codec import Codec
 from kafkapy.replication.shares.share_partition import ShareLimits, SharePartition
 from kafkapy.server.coordinators import share_fetches
 from kafkapy.server.coordinators.share_fetches import (
@@ -22,7 +23,9 @@ from kafkapy.server.coordinators.share_fetches import (
 )
 from kafkapy.server.coordinators.share_partitions import LeaderSharePartition
 from kafkapy.storage.file_records import FileRecords
+from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.server_parts import Parts
+from tests.harness.storage.legacy_messages import message_set, wrapper
 from tests.harness.storage.partitions import TOPIC_ID
 
 WANTED = ShareFetchPartition(SharePartitionKey("g", TOPIC_ID, 0), "t")
@@ -35,7 +38,7 @@ class Fetches:
     """A share partition whose log has batches of 10 records of 1 kB."""
 
     def __init__(self, parts: Parts, monkeypatch: pytest.MonkeyPatch, batches: int = 30) -> None:
-        partition = parts.lead(isr=(1,), replicas=(1,))
+        self.partition = partition = parts.lead(isr=(1,), replicas=(1,))
         batch = build_batch([RecordData(None, b"x" * 1000, 1)] * 10)
         for _ in range(batches):
             parts.replicas.append("t", 0, batch, 1, 11)
@@ -127,6 +130,20 @@ def test_a_last_batch_that_is_too_long_is_an_error(fetches: Fetches, tmp_path: P
     assert len(fetches.fetch(1000)) == 29
     assert not fetches.fetch(1000)
     assert fetches.errors == [ErrorCode.CORRUPT_MESSAGE]
+
+
+def test_all_messages_of_a_compressed_set_from_before_0_11_are_acquired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group got the last one only, and none of the others later."""
+    fetches = Fetches(Parts(tmp_path), monkeypatch, batches=0)
+    log = fetches.partition.log
+    log.append_as_follower(wrapper(1, Codec.GZIP, message_set(1, [0, 1, 2]), offset=2), NOW_MS)
+    log.append_as_follower(wrapper(1, Codec.GZIP, message_set(1, [0, 1]), offset=4), NOW_MS)
+    log.update_high_watermark(5)
+    fetches.fetch(1000)
+    assert fetches.acquired() == 5
+    assert fetches.shares.start_offset == 0
 
 
 def test_the_limit_of_bytes_holds_across_chunks(fetches: Fetches) -> None:

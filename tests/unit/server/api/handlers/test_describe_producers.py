@@ -25,3 +25,14 @@ def test_producers_of_a_partition_that_is_named_often_are_in_memory_once() -> No
         (topic.name, [(row.partition_index, len(row.active_producers)) for row in topic.partitions])
         for topic in response.topics
     ] == [("t", [(0, 2), (1, 2)]), ("u", [(0, 2)])]
+
+
+def test_a_follower_names_producers_too() -> None:
+    """A hanging transaction could not be searched for by broker."""
+    replicas = MagicMock()
+    replicas.get.return_value.is_leader = False
+    replicas.get.return_value.log.producers.state = [ProducerEntry(7)]
+    request = DescribeProducersRequest(topics=[TopicRequest(name="t", partition_indexes=[0])])
+    response = run_now(describe_producers.handle(replicas, request_context(61, 0), request))
+    [row] = response.topics[0].partitions
+    assert [producer.producer_id for producer in row.active_producers] == [7]
