@@ -46,3 +46,14 @@ def test_scenario(name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -
     if failure:
         pytest.fail(failure, pytrace=False)
     assert "illegal transition" not in caplog.text
+
+
+def test_every_step_is_used(tmp_path: Path) -> None:
+    used: dict[tuple[str, str], bool] = {}
+    for folder, world in WORLDS.items():
+        scenarios = [each for each in SCENARIOS.values() if each.path.parent.name == folder]
+        heads = {step.text.split(", ")[0] for each in scenarios for step in each.steps}
+        for pattern, method in world(tmp_path / folder).steps:
+            key = (method.__qualname__, pattern.pattern)
+            used[key] = used.get(key, False) or any(map(pattern.fullmatch, heads))
+    assert [key for key, is_used in used.items() if not is_used] == []

@@ -127,11 +127,6 @@ class ConsumerWorld(GroupWorld):
     def revokes(self, client: str, partitions: str) -> None:
         self.process(client).owned -= numbers(partitions)
 
-    @step("{client} starts again")
-    def starts_again(self, client: str) -> None:
-        """Another process, with the options of this one."""
-        self.process(client).lose()
-
     # Members of the consumer protocol.
 
     @step("{client} beats")

@@ -112,9 +112,8 @@ class GroupWorld(World):
 
     # Members.
 
-    @step("{client} is configured")
-    def is_configured(self, client: str, **options: str) -> None:
-        """The options of the client's next JoinGroup, and of those that follow."""
+    def configure(self, client: str, **options: str) -> None:
+        """Set options of the client's next JoinGroup, and of those that follow."""
         assert options.keys() <= JOIN_OPTIONS, f"no such option: {options.keys() - JOIN_OPTIONS}"
         self.client(client).options |= options
 
@@ -128,7 +127,7 @@ class GroupWorld(World):
 
     @step("{client} asks for an id")
     def asks_for_an_id(self, client: str, **options: str) -> None:
-        self.is_configured(client, **options)
+        self.configure(client, **options)
         self._call(client, self.client(client).join_group())
 
     @step("{client} joins anew")

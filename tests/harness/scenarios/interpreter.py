@@ -103,7 +103,7 @@ class World:
     def __init__(self) -> None:
         self._outcomes: list[str] = []
         self._last_facts: dict[str, str] = {}
-        self._steps = list(self._find_steps())
+        self.steps = list(self._find_steps())
 
     def report(self, outcome: str) -> None:
         self._outcomes.append(outcome)
@@ -119,7 +119,7 @@ class World:
     def perform(self, text: str) -> list[str]:
         """Perform a step and return its outcomes."""
         head, *options = text.split(", ")
-        found = [(m, match) for p, m in self._steps if (match := p.fullmatch(head))]
+        found = [(m, match) for p, m in self.steps if (match := p.fullmatch(head))]
         if len(found) != 1:
             raise ScenarioError(f"{len(found)} steps are called {head!r}")
         [(method, match)] = found

@@ -145,14 +145,6 @@ class TransactionWorld(World):
     def appends_succeed(self) -> None:
         self.shell.append_error = ErrorCode.NONE
 
-    @step("appends are held")
-    def appends_are_held(self) -> None:
-        self.shell.held = []
-
-    @step("the appends are done")
-    def appends_are_done(self) -> None:
-        self.shell.release()
-
     @step("{name} has used all epochs but {count}")
     def uses_epochs(self, name: str, count: str) -> None:
         """Set the epoch of the producer; another coordinator loads this log."""
