@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,11 +109,6 @@ def _run(command: Sequence[str], log_dir: Path) -> Said:
     return Said(done.stdout, kept, done.returncode)
 
 
-def compare(case: Case, log_dir: Path) -> Difference | None:
-    """The first difference, if there is one."""
-    return difference(case, kafka(case, log_dir), ours(case, log_dir))
-
-
 def difference(case: Case, kafka: Said, ours: Said) -> Difference | None:
     """The first line that is not the same; None when all is."""
     if kafka.status != ours.status:
@@ -135,8 +130,3 @@ def _first(kafka: list[bytes], ours: list[bytes]) -> tuple[str, str, str]:
         if theirs != mine:
             return f"line {number}", repr(theirs), repr(mine)
     raise AssertionError("the same lines")
-
-
-def differences(log_dir: Path) -> Iterator[Difference]:
-    """Every case that differs."""
-    return (found for case in cases(log_dir) if (found := compare(case, log_dir)) is not None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Protocol
 
 import confluent_kafka
 import pytest
@@ -97,15 +96,6 @@ Partition: 5 Leader: 5 Replicas: 5,6,7 Isr: 5,6,7
 Partition: 6 Leader: 6 Replicas: 6,7,4 Isr: 6,7,4
 Partition: 7 Leader: 7 Replicas: 7,4,5 Isr: 7,4,5
 """
-
-
-class Way(Protocol):
-    """Interface for an operator's requests to the controller."""
-
-    def elect(self, topic: str) -> dict[int, ErrorCode]:
-        """Elect preferred leaders of all partitions; errors of those that need one, if known."""
-
-    def reassign(self, topic: str, target: dict[int, list[int]]) -> None: ...
 
 
 class Api:

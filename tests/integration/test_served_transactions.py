@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ErrorCode
-from kafkapy.common.topic_partition import partition_for_key
 from kafkapy.coordinator.effects import Producer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import (
@@ -29,13 +28,12 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.record.builder import build_batch
 from kafkapy.server.api.handlers import SERVED
-from tests.harness.processes.broker_process import QUICK_SETTINGS, BrokerProcess
+from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import RECORDS, Wire
 
 TOPIC = "transactional"
 GROUP = "exactly"
-GROUP_PARTITION = partition_for_key(GROUP, int(QUICK_SETTINGS["offsets.topic.num.partitions"]))
 _NAMES = (f"x{number}" for number in count())
 
 

@@ -104,6 +104,3 @@ def describing_cluster(**script: Any) -> ScriptedCluster:
         ApiKey(key): (each.first, each.last) for key, each in API_VERSIONS.items() if key != without
     }
     return ScriptedCluster(answers, versions)
-
-
-CLUSTER = describing_cluster()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import (
     AlterPartitionReassignments,
@@ -19,7 +18,6 @@ from tests.harness.cores.controllers import Cluster
 from tests.harness.cores.znodes import run
 
 T0 = TopicPartition("t", 0)
-BEGUN = ReassignmentResult(ErrorCode.NONE)
 Target = tuple[int, ...] | None
 
 

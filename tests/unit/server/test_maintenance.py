@@ -29,7 +29,6 @@ from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.partitions import LAG_MAX_MS, partition_state
 
 T0 = TopicPartition("t", 0)
-DAY_MS = 86_400_000
 
 Step = Callable[[], Awaitable[Any] | None]
 
