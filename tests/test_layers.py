@@ -8,6 +8,7 @@ shells of `server`; a wire version never reaches a state machine.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -35,9 +36,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "controller": {"zk", "common"},
     "coordinator": {"record", "common"},
     "client": {"protocol", "record", "security", "common"},
-    "admin": {"client", "protocol", "record", "security", "common"},
+    "admin": {"client", "protocol", "security", "common"},
     "tools": {"admin", "client", "storage", "zk", "record", "security", "common"},
-    "cli": {"tools", "admin", "client", "record", "security", "common"},
+    "cli": {"tools", "admin", "client", "security", "common"},
     "spark": {"client", "record", "common"},
     "testing": {"tools", "admin", "client", "common"},
     "server": {
@@ -236,6 +237,31 @@ def test_every_package_is_in_the_table() -> None:
 def test_imports_follow_the_table() -> None:
     wrong = [str(found) for path in sources() for found in imports(path) if not allowed(found)]
     assert not wrong, "\n".join(["imports the table forbids:", *wrong])
+
+
+def test_the_table_has_no_arrow_that_nothing_needs() -> None:
+    used = {
+        (package_of(path), found.target.split(".")[1], found.late)
+        for path in sources()
+        for found in imports(path)
+        if found.target.startswith("kafkapy.")
+    }
+    arrows = {(here, there) for here, targets in MAY_IMPORT.items() for there in targets}
+    assert arrows <= {(here, there) for here, there, _ in used}
+    late = {(here, there, True) for here, targets in MAY_IMPORT_LATE.items() for there in targets}
+    assert late <= used
+
+
+def test_packages_say_what_they_may_import() -> None:
+    """A package's docstring may name what it imports: then all of it, as in the table."""
+    wrong = []
+    for package, targets in MAY_IMPORT.items():
+        path = ROOT / "kafkapy" / package / "__init__.py"
+        text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
+        said = re.search(r"May import ([^.]*)\.", text)
+        if said and set(re.findall(r"`(\w+)`", said[1])) != targets:
+            wrong.append(f"kafkapy.{package}: {said[0]}")
+    assert not wrong, "\n".join(["docstrings that contradict the table:", *wrong])
 
 
 def is_of_tests(path: str) -> bool:

@@ -1,5 +1,5 @@
 """A blocking Kafka client for CLI, admin, tools and Spark: plain sockets, one request at a time.
 
-May import `protocol`, `record`, `common`. Start with `cluster` (brokers and requests), then
-`channel` (one connection) and `fetch` (the raw batches of a range of offsets).
+May import `protocol`, `record`, `security`, `common`. Start with `cluster` (brokers and requests),
+then `channel` (one connection) and `fetch` (the raw batches of a range of offsets).
 """

@@ -1,4 +1,4 @@
 """A broker's view of the cluster: immutable images.
 
-May import `common`. Start with `image`.
+May import `security`, `common`. Start with `image`.
 """

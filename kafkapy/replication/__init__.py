@@ -1,4 +1,4 @@
 """One partition with its replicas, and requests that wait for it.
 
-May import storage types, `record`, `common`. Start with `partition`.
+May import `storage`, `record`, `common`. Start with `partition`.
 """

@@ -1,6 +1,7 @@
 """Topics as Spark tables: the Python data source, and the API for scripts.
 
-May import `client`, `record`, `common`. Start with `datasource`; `engine` reads the records.
+May import `client`, `record`, `common`. Start with `source.datasource`; `workers.engine`
+reads the records.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Operations tools: they plan a change, then apply it.
 
-This package may import `admin`, `client`, `record`, `common`, and `storage` for files.
+May import `admin`, `client`, `storage`, `zk`, `record`, `security`, `common`.
 """
