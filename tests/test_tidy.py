@@ -33,13 +33,10 @@ CATCH_ALL = {
     "kafkapy/server/api/produce_append.py": "a fault of one row's append is that row's error code",
     "kafkapy/server/requests/lasting_work.py": "a fault is logged, and the work begins anew",
     "kafkapy/server/scheduler.py": "a background task's fault is logged and does not end the rest",
-    "kafkapy/cli/framework/command_line.py": "a command ends with one line, never a traceback",
 }
-MAY_PRINT = {"kafkapy/cli/framework/output.py"}
 MAY_SLEEP = {
     "dev/bench/growth_meter.py": "lets time pass for a broker at rest, whose cost is measured",
     "dev/bench/cluster_probes.py": "looks at a cluster again and again, and seldom: it is measured",
-    "kafkapy/client/oauth_login.py": "the back-off between attempts at a token endpoint",
     "kafkapy/client/cluster.py": "the back-off between retries (retry.backoff.ms)",
     "kafkapy/spark/source/stream_reader.py": "ten requests a second, not ninety",
     "kafkapy/common/system.py": "a thread that lets the event loop have the interpreter lock",
@@ -70,7 +67,6 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/api/request_context.py": "fields, no behaviour",
     "kafkapy/server/requests/request_handler.py": "protocols, no behaviour",
     "kafkapy/server/api/served.py": "fields, no behaviour",
-    "kafkapy/server/api/authorized_operations.py": "tests/integration/test_served_apis.py",
     "kafkapy/admin/share_groups.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/commands/console_share_consumer.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/commands/verifiable_share_consumer.py": "tests/integration/test_share_groups.py",
@@ -81,24 +77,15 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/api/group_rules.py": "test_authorization_rules.py",
     "kafkapy/server/api/share_requests.py": "tests/integration/test_share_groups.py",
     "kafkapy/server/api/share_state_requests.py": "tests/integration/test_served_share_groups.py",
-    "kafkapy/server/coordinators/share_fetches.py": "tests/integration/test_share_groups.py",
-    "kafkapy/server/coordinators/share_offsets.py": "tests/integration/test_share_groups.py",
-    "kafkapy/server/coordinators/share_service.py": "tests/integration/test_share_groups.py",
     "kafkapy/server/coordinators/share_setup.py": "every test with a broker process",
-    "kafkapy/server/broker.py": "every test with a broker process",
-    "kafkapy/server/config/broker_config_table.py": "a table: test_kafka_config.py",
-    "kafkapy/server/cluster/cluster_member.py": "test_cluster.py, test_chaos.py",
     "kafkapy/server/coordinators/transaction_setup.py": "every test with a broker process",
     "kafkapy/server/network/listener_setup.py": "every test with a broker process",
     "kafkapy/server/changes/stored_changes.py": "test_acl_changes.py, test_token_changes.py",
-    "kafkapy/server/replicas/replica_fetchers.py": "test_cluster.py, test_chaos.py",
-    "kafkapy/server/api/dispatcher.py": "tests/integration/test_bad_input.py, test_served_apis.py",
     "kafkapy/cli/commands/reassign/execute.py": "test_actions.py: each way it ends",
     "kafkapy/cli/commands/reassign/list_moves.py": "test_actions.py: test_list",
     "kafkapy/__main__.py": "tests/integration/test_testing.py: test_until_eof_...",
     "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
-    "kafkapy/tools/supervisor/supervisor.py": "tests/integration/test_processes.py",
     "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }
 # State of modules that changes, and why two threads may change it at a time.
@@ -124,7 +111,7 @@ USED_BY_NAME = {
 
 @cache
 def python_files(*folders: str) -> tuple[str, ...]:
-    """Python files of the repository's folders, and scripts with a Python first line."""
+    """The Python files of the repository's folders."""
     found = []
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -225,9 +212,15 @@ def test_modules_fit() -> None:
 
 
 def test_exceptions_are_still_needed() -> None:
-    named = {*LONG_MODULES, *CATCH_ALL, *MAY_PRINT, *MAY_SLEEP, *TESTED_ELSEWHERE, *USED_BY_NAME}
+    named = {*LONG_MODULES, *CATCH_ALL, *MAY_SLEEP, *TESTED_ELSEWHERE, *USED_BY_NAME}
     gone = sorted(path for path in named if not (ROOT / path).exists())
     expect_none("named exceptions for files that are not there", gone)
+    unused = [path for path in CATCH_ALL if not any(broad_handlers(path))]
+    unused += [path for path in MAY_SLEEP if not SLEEPS & {name for _, name in calls(path)}]
+    unused += [
+        path for path in TESTED_ELSEWHERE if path.endswith(".py") and unit_test(path).exists()
+    ]
+    expect_none("named exceptions for files that need none", unused)
 
 
 def test_every_module_says_what_it_is() -> None:
@@ -259,7 +252,7 @@ def test_public_definitions_are_annotated() -> None:
 
 
 def test_output_goes_through_cli_output() -> None:
-    paths = tuple(path for path in python_files("kafkapy") if path not in MAY_PRINT)
+    paths = python_files("kafkapy")
     expect_none("print belongs in cli/output", banned_calls(paths, lambda name: name == "print"))
 
 
@@ -283,18 +276,19 @@ def test_no_test_is_skipped() -> None:
     expect_none("tests that do not run", skipped)
 
 
-def test_catch_all_only_where_named() -> None:
-    def broad() -> Iterator[str]:
-        for path in python_files("kafkapy"):
-            for node in nodes(path):
-                if not isinstance(node, ast.ExceptHandler) or path in CATCH_ALL:
-                    continue
-                caught = ast.unparse(node.type) if node.type else "everything"
-                tidies_up = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
-                if caught in ("everything", "Exception", "BaseException") and not tidies_up:
-                    yield f"{path}:{node.lineno} catches {caught}"
+def broad_handlers(path: str) -> Iterator[str]:
+    """The handlers of a module that catch every exception, and do not raise it again."""
+    for node in nodes(path):
+        if isinstance(node, ast.ExceptHandler):
+            caught = ast.unparse(node.type) if node.type else "everything"
+            tidies_up = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+            if caught in ("everything", "Exception", "BaseException") and not tidies_up:
+                yield f"{path}:{node.lineno} catches {caught}"
 
-    expect_none("catch-all handlers", broad())
+
+def test_catch_all_only_where_named() -> None:
+    paths = [path for path in python_files("kafkapy") if path not in CATCH_ALL]
+    expect_none("catch-all handlers", [found for path in paths for found in broad_handlers(path)])
 
 
 def test_any_is_explicit_only_where_named() -> None:
@@ -320,23 +314,30 @@ def test_nothing_is_left_to_do() -> None:
     expect_none("unfinished work", left)
 
 
-def test_every_module_has_its_test_file() -> None:
-    def homes(path: str) -> list[Path]:
-        module = Path(path).relative_to("kafkapy")
-        name = f"test_{module.stem}.py"
-        real = [Path("tests", folder) for folder in (module.parts[0], "integration", "security")]
-        mirrored = ROOT / "tests/unit" / module.parent / name
-        # Beside others a name may say its room: test_kazoo_adapter.py.
-        names = (name, f"test_{module.parent.name}_{module.stem}.py")
-        scenarios = ROOT / "tests/scenarios" / module.parent.name / f"{module.stem}.txt"
-        return [mirrored, scenarios, *(ROOT / folder / each for folder in real for each in names)]
+def unit_test(path: str) -> Path:
+    """The place of a module's test file below tests/unit."""
+    module = Path(path).relative_to("kafkapy")
+    return ROOT / "tests/unit" / module.parent / f"test_{module.stem}.py"
 
+
+def has_test_file(path: str) -> bool:
+    """Whether a module has a test file below tests/unit, or another one of its name."""
+    module, mirrored = Path(path).relative_to("kafkapy"), unit_test(path)
+    real = [Path("tests", folder) for folder in (module.parts[0], "integration", "security")]
+    # Beside others a name may say its room: test_kazoo_adapter.py.
+    names = (mirrored.name, f"test_{module.parent.name}_{module.stem}.py")
+    scenarios = ROOT / "tests/scenarios" / module.parent.name / f"{module.stem}.txt"
+    homes = [mirrored, scenarios, *(ROOT / folder / each for folder in real for each in names)]
+    return any(home.exists() for home in homes)
+
+
+def test_every_module_has_its_test_file() -> None:
     untested = (
-        f"{path}: no {homes(path)[0].relative_to(ROOT)}"
+        path
         for path in python_files("kafkapy")
         if Path(path).name != "__init__.py"
         and not path.startswith(tuple(TESTED_ELSEWHERE))
-        and not any(home.exists() for home in homes(path))
+        and not has_test_file(path)
     )
     expect_none("modules without their test file", untested)
 
