@@ -66,7 +66,6 @@ _CLASSES: Final[Mapping[str, Callable[[bytes], str]]] = {
 }
 _PACKAGE: Final = "org.apache.kafka.tools.api"
 _OLD_PACKAGE: Final = "kafka.serializer"
-STRING_DECODER: Final = f"{_PACKAGE}.StringDecoder"
 
 
 class ClassDecoder(NamedTuple):

@@ -6,11 +6,11 @@ import struct
 
 import pytest
 
+from kafkapy.cli.commands.dump_log_segments import STRING_DECODER
 from kafkapy.common.errors import ConfigError
 from kafkapy.record.batch_header import TimestampType
 from kafkapy.record.records import Record
 from kafkapy.tools.dump.decoders import (
-    STRING_DECODER,
     UndecodableRecord,
     class_decoder,
     is_text,

@@ -7,10 +7,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkapy.cli.commands.dump_log_segments import STRING_DECODER
 from kafkapy.record.batch_header import BatchHeader, read_header
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.records import records_payload
-from kafkapy.tools.dump.decoders import STRING_DECODER, class_decoder
+from kafkapy.tools.dump.decoders import class_decoder
 from kafkapy.tools.dump.printers import Batch, Depth
 from kafkapy.tools.dump.record_lines import Gap, record_lines
 from kafkapy.tools.dump.text import TextPrinter
