@@ -1,4 +1,4 @@
-"""Write what is generated: the tables in README.md and docs/, the manual pages in man/, the site.
+"""Write what is generated: the tables in docs/, the manual pages in man/, the site.
 
 A table stands between `<!-- generated: NAME -->` and `<!-- end -->`.
 
@@ -98,7 +98,7 @@ def refreshed(text: str) -> str:
 
 def documents() -> Iterator[tuple[Path, str | None]]:
     """Every document and its text; None if the document must not exist."""
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for path in sorted((ROOT / "docs").rglob("*.md")):
         yield path, refreshed(path.read_text())
     pages = man_pages.pages()
     for name in sorted({*pages, *(path.name for path in man_pages.DIRECTORY.glob("*"))}):

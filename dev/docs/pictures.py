@@ -191,7 +191,11 @@ def stale() -> dict[Path, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/pictures", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="scripts/pictures",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     for flag in ("check", "record", "spark"):
         parser.add_argument(f"--{flag}", action="store_true")
     asked = parser.parse_args()
