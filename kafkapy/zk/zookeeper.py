@@ -6,11 +6,13 @@
      +-- BadVersion        a conditional set, delete or check met another data version
      +-- NotEmpty          the node to delete has children
      +-- SessionExpired    the session is over, with its ephemerals; it cannot be used any more
-     +-- ConnectionLoss    the answer was lost: the write may or may not have happened
+     +-- ConnectionLoss    the connection broke; no adapter raises it: they send the request again
      +-- StoreUnavailable  the embedded store cannot write its file: nothing happened
 
-`memory` is the embedded and simulated adapter. Data `b""` is ZooKeeper's null, as Kafka writes
-"empty" nodes. Watches fire once. A watch that is passed again before it fired still fires once.
+`embedded.memory` is the adapter of the embedded store, `kazoo.adapter` that of an ensemble, and
+`service.local_client` that of a store that a broker serves. Data `b""` is ZooKeeper's null, as
+Kafka writes "empty" nodes. Watches fire once. A watch that is passed again before it fired still
+fires once.
 """
 
 from __future__ import annotations
@@ -162,7 +164,9 @@ Response = Znode | list[OpResult] | ZooKeeperError
 
 
 class ZooKeeper(Protocol):
-    """One session with ZooKeeper. Every method may raise SessionExpired or ConnectionLoss."""
+    """One session with ZooKeeper. Every method may raise SessionExpired, and ZooKeeperError itself
+    for errors without a class here, such as a write above ZooKeeper's limit.
+    """
 
     @property
     def session_id(self) -> int:

@@ -1,5 +1,5 @@
-"""A minute or two of chaos: a fault of every kind, aimed by a seed (scripts/chaos runs all faults
-for half an hour)."""
+"""A minute or two of chaos: ten faults, aimed by a seed (scripts/chaos runs all faults, for as long
+as you choose)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of kazoo's client that `zk.kazoo_session` uses, over the simulated network.
+"""The part of kazoo's client that `zk.kazoo.session` uses, over the simulated network.
 
 kazoo's thread consists of events of the process, and is paused and killed with it. A lost
 connection is retried for ever. A request on a lost connection fails with ConnectionLoss, whether

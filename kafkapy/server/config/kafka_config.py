@@ -134,8 +134,7 @@ def check_values(properties: Mapping[str, str]) -> None:
 class KafkaConfig:
     """A broker's complete, checked configuration.
 
-    Fixed: nothing here changes after construction; dynamic broker configs are layered by
-    `metadata.topic_config` and the config listener.
+    Fixed: nothing here changes after construction; `DynamicConfig` has the dynamic broker configs.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
