@@ -10,6 +10,7 @@ import pytest
 
 from tests.conformance import kill_rounds
 from tests.conftest import BrokerFactory
+from tests.harness.faults.disk_scenarios import partitions_in
 from tests.harness.plugins import unchecked
 from tests.harness.processes.small_disks import can_mount, mount, mounted
 from tests.harness.processes.topics import QUIET, create_topic
@@ -46,10 +47,6 @@ def write_until_refused(servers: str, acknowledged: list[list[int]]) -> set[int]
     return refused
 
 
-def partitions_in(log_dir: Path) -> set[int]:
-    return {int(path.name.rpartition("-")[2]) for path in log_dir.glob(f"{TOPIC}-*")}
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 8 MiB."""
@@ -66,7 +63,8 @@ if can_mount():
         broker = broker_factory({"log.dirs": f"{ample},{small_disk}/logs"})
         servers = broker.bootstrap_servers
         create_topic(servers, TOPIC, PARTITIONS)
-        full, others = partitions_in(small_disk / "logs"), partitions_in(ample)
+        directories = (small_disk / "logs", ample)
+        full, others = (set(partitions_in(each, TOPIC)) for each in directories)
         assert full, "no partition was placed on the small disk"
         assert full | others == set(range(PARTITIONS))
         acknowledged: list[list[int]] = [[] for _ in range(PARTITIONS)]

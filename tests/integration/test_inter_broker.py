@@ -6,7 +6,7 @@ date, a leader that wants its ISR changed, a broker that wants to stop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -29,9 +29,9 @@ from kafkapy.protocol.messages import (
 )
 from kafkapy.protocol.schema import Message
 from kafkapy.record.builder import RecordData, build_batch
-from kafkapy.server.api.handlers import SERVED
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.raw_connection import RawConnection
+from tests.harness.protocol.served_versions import each_version
 
 BROKER = 0
 TOPIC = "real"
@@ -102,11 +102,6 @@ def peer(broker: BrokerProcess) -> Iterator[Peer]:
     made = Peer(broker)
     yield made
     made.connection.close()
-
-
-def each_version(key: ApiKey) -> Callable[[Any], Any]:
-    versions = range(SERVED[key].min_version, SERVED[key].max_version + 1)
-    return pytest.mark.parametrize("version", versions)
 
 
 def topic_id(name: str) -> Uuid:

@@ -12,6 +12,7 @@ import confluent_kafka
 import pytest
 
 from kafkapy.client.cluster import Cluster
+from tests.harness.faults.disk_scenarios import partitions_in
 from tests.harness.plugins import unchecked
 from tests.harness.processes.broker_group import BrokerGroup
 from tests.harness.processes.broker_process import BrokerProcess
@@ -37,10 +38,6 @@ def state(group: BrokerGroup) -> dict[int, tuple[int, set[int], set[int]]]:
         topic = cluster.metadata([TOPIC], refresh=True).topics.get(TOPIC)
         partitions = topic.partitions.values() if topic is not None else ()
         return {p.partition: (p.leader, set(p.isr), set(p.offline_replicas)) for p in partitions}
-
-
-def partitions_in(log_dir: Path) -> set[int]:
-    return {int(path.name.rpartition("-")[2]) for path in log_dir.glob(f"{TOPIC}-*")}
 
 
 class Ledger:
@@ -123,11 +120,12 @@ if can_mount():
             wait_until(
                 lambda: (
                     len(state(group)) == len(PARTITIONS)
-                    and partitions_in(lost_dir) | partitions_in(ample) == set(PARTITIONS)
+                    and {*partitions_in(lost_dir, TOPIC), *partitions_in(ample, TOPIC)}
+                    == set(PARTITIONS)
                 ),
                 "both brokers have the topic",
             )
-            lost, kept = partitions_in(lost_dir), partitions_in(ample)
+            lost, kept = (partitions_in(each, TOPIC) for each in (lost_dir, ample))
             assert lost
             assert kept
             before = state(group)

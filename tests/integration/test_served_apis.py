@@ -7,7 +7,7 @@ with the same meaning. The bytes themselves are held against kio in tests/confor
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ from kafkapy.record.records import iter_records
 from kafkapy.server.api.handlers import SERVED
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.wire import RECORDS, Wire
+from tests.harness.protocol.served_versions import each_version
 
 TOPIC = "served"
 UNKNOWN_ID = Uuid(b"x" * 16)
@@ -96,14 +97,6 @@ def wire(broker: BrokerProcess) -> Iterator[Wire]:
     assert connection.produce(TOPIC).error_code == 0
     yield connection
     connection.close()
-
-
-def versions(key: ApiKey) -> range:
-    return range(SERVED[key].min_version, SERVED[key].max_version + 1)
-
-
-def each_version(key: ApiKey) -> Callable[[Any], Any]:
-    return pytest.mark.parametrize("version", versions(key))
 
 
 def test_every_served_api_is_asked_here() -> None:

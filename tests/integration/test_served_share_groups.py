@@ -3,7 +3,7 @@ that it refuses, in Kafka's codes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,12 +26,12 @@ from kafkapy.protocol.messages import (
     write_share_group_state,
 )
 from kafkapy.protocol.schema import Message
-from kafkapy.server.api.handlers import SERVED
 from tests.harness.processes import share_wire
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import RECORDS, Wire
 from tests.harness.protocol import group_refusals, share_refusals
+from tests.harness.protocol.served_versions import each_version
 
 TOPIC = "shares"
 LAST = len(RECORDS) - 1
@@ -71,11 +71,6 @@ def test_a_refusal_is_that_of_apache_kafka(case: str, refusals: dict[str, list[A
     assert [ErrorCode[name] for name in ours[::2]] == codes
     for code, said, words in zip(codes, ours[1::2], recorded[1::2], strict=True):
         assert words in (None, said or api_error(code, None).message)
-
-
-def each_version(key: ApiKey) -> Callable[[Any], Any]:
-    served = SERVED[key]
-    return pytest.mark.parametrize("version", range(served.min_version, served.max_version + 1))
 
 
 def alter(wire: Wire, group: str, offset: int = 0) -> Any:

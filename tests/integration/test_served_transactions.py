@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -27,10 +27,10 @@ from kafkapy.protocol.messages import (
     write_txn_markers,
 )
 from kafkapy.record.builder import build_batch
-from kafkapy.server.api.handlers import SERVED
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.wire import RECORDS, Wire
+from tests.harness.protocol.served_versions import each_version
 
 TOPIC = "transactional"
 GROUP = "exactly"
@@ -52,11 +52,6 @@ def wire(broker: BrokerProcess) -> Iterator[Wire]:
         wait_until(is_ready, "the coordinators")
     yield connection
     connection.close()
-
-
-def each_version(key: ApiKey) -> Callable[[Any], Any]:
-    served = SERVED[key]
-    return pytest.mark.parametrize("version", range(served.min_version, served.max_version + 1))
 
 
 class Session:

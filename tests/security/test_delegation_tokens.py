@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
-from kafkapy.server.api.handlers import SERVED
 from tests.harness.processes.broker_process import (
     BrokerProcess,
     answers_api_versions,
@@ -27,6 +25,7 @@ from tests.harness.processes.broker_process import (
 from tests.harness.processes.raw_connection import RawConnection
 from tests.harness.processes.waiting import wait_until
 from tests.harness.processes.zookeeper_server import ZooKeeperServer
+from tests.harness.protocol.served_versions import each_version
 from tests.harness.scripted.cli import kafkapy
 from tests.harness.security.secure_broker import SecureBroker, Way
 from tests.harness.security.token_brokers import (
@@ -60,12 +59,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     assert "Traceback" not in process.output_text()
 
 
-def versions(key: ApiKey) -> Any:
-    served = SERVED[key]
-    return pytest.mark.parametrize("version", range(served.min_version, served.max_version + 1))
-
-
-@versions(ApiKey.CREATE_DELEGATION_TOKEN)
+@each_version(ApiKey.CREATE_DELEGATION_TOKEN)
 def test_create(broker: BrokerProcess, version: int) -> None:
     token = request_as(broker, "alice", creation("bob", max_lifetime_ms=2 * DAY_MS), version)
     assert (token.error_code, token.principal_type, token.principal_name) == (0, "User", "alice")
@@ -110,7 +104,7 @@ def test_users_of_a_listener_that_was_added_at_run_time_get_tokens(tmp_path: Pat
         assert "Traceback" not in broker.output_text()
 
 
-@versions(ApiKey.DESCRIBE_DELEGATION_TOKEN)
+@each_version(ApiKey.DESCRIBE_DELEGATION_TOKEN)
 def test_describe(broker: BrokerProcess, version: int) -> None:
     token = create(broker, "admin", "bob", owner="dave")
     answer = request_as(broker, "dave", description("dave"), version)
@@ -125,14 +119,14 @@ def test_describe(broker: BrokerProcess, version: int) -> None:
     )
 
 
-@versions(ApiKey.RENEW_DELEGATION_TOKEN)
+@each_version(ApiKey.RENEW_DELEGATION_TOKEN)
 def test_renew(broker: BrokerProcess, version: int) -> None:
     token = create(broker, "alice", "bob")
     answer = request_as(broker, "bob", renewal(token.hmac, 100 * DAY_MS), version)
     assert (answer.error_code, answer.expiry_timestamp_ms) == (0, token.max_timestamp_ms)
 
 
-@versions(ApiKey.EXPIRE_DELEGATION_TOKEN)
+@each_version(ApiKey.EXPIRE_DELEGATION_TOKEN)
 def test_expire(broker: BrokerProcess, version: int) -> None:
     token = create(broker, "alice", "bob")
     answer = request_as(broker, "bob", expiry(token.hmac), version)

@@ -1,4 +1,4 @@
-"""One instance of any declared message with every field set, always the same."""
+"""One instance of any declared message with every field set, always the same; and its bytes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.compile import decode, encode_bytes
 from kafkapy.protocol.messages import request_class, response_class
 from kafkapy.protocol.schema import Field, Kind, Message, Struct
 
@@ -49,3 +50,11 @@ def filled_field(field: Field, version: int) -> Any:
     item: Kind[Any] | type[Struct] = field.item
     value = VALUES[item.name] if isinstance(item, Kind) else filled(item, version)
     return [value, value] if field.is_array else value
+
+
+def over_the_wire(message: Message, version: int) -> Any:
+    """The message that a peer reads."""
+    data = encode_bytes(message, version)
+    decoded, end = decode(type(message), version, data)
+    assert end == len(data)
+    return decoded

@@ -28,11 +28,10 @@ from kafkapy.common.cluster_state import (
 from kafkapy.common.errors import ErrorCode, ProtocolViolation
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
-from kafkapy.protocol.compile import decode, encode_bytes
 from kafkapy.protocol.messages import leader_and_isr as lai
 from kafkapy.protocol.messages import update_metadata as um
-from kafkapy.protocol.schema import Message
 from kafkapy.server.cluster import control_request_codec as wire
+from tests.harness.protocol.protocol_examples import over_the_wire
 
 LISTENER = "INTERNAL"
 TOPICS = {name: Uuid(bytes(15) + name.encode()) for name in "abc"}
@@ -66,13 +65,6 @@ def by_topic(rows: Any) -> list[Any]:
     """Rows grouped by topic, topics in the order of their first row."""
     first = list(dict.fromkeys(row.topic for row in rows))
     return sorted(rows, key=lambda row: first.index(row.topic))
-
-
-def over_the_wire(message: Message, version: int) -> Any:
-    data = encode_bytes(message, version)
-    decoded, end = decode(type(message), version, data)
-    assert end == len(data)
-    return decoded
 
 
 def versions(last: int) -> pytest.MarkDecorator:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,10 +15,9 @@ from kafkapy.controller.events import (
     AlterPartitionResult,
     ControlledShutdownResult,
 )
-from kafkapy.protocol.compile import decode, encode_bytes
 from kafkapy.protocol.messages import alter_partition as ap
-from kafkapy.protocol.schema import Message
 from kafkapy.server.cluster import controller_codec as wire
+from tests.harness.protocol.protocol_examples import over_the_wire
 
 TOPICS = {name: Uuid(bytes(15) + name.encode()) for name in "abc"}
 alter_versions = pytest.mark.parametrize("version", range(4))
@@ -30,13 +27,6 @@ ids = st.integers(0, 2**31 - 1)
 isrs = st.lists(ids, max_size=3).map(tuple)
 errors = st.sampled_from(list(ErrorCode))
 placed = st.tuples(st.sampled_from(sorted(TOPICS)), st.integers(0, 9))
-
-
-def over_the_wire(message: Message, version: int) -> Any:
-    data = encode_bytes(message, version)
-    decoded, end = decode(type(message), version, data)
-    assert end == len(data)
-    return decoded
 
 
 @st.composite
