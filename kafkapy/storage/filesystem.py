@@ -1,4 +1,4 @@
-"""The FileSystem port and its production adapter: the one pure module that may use `os`.
+"""The FileSystem port and its production adapter: the one module of the package that may use `os`.
 
 Each method is one system call (or the shortest safe sequence of them) and raises `OSError` as the
 system does. The callers decide how to handle a failure, and when data must be durable.

@@ -1,4 +1,4 @@
-"""ZooKeeper in memory: the embedded store of a lone broker and the simulator's ensemble.
+"""ZooKeeper in memory: the embedded store of a lone broker.
 
 `MemoryServer` holds the tree, the sessions and the watches; `MemoryZooKeeper` is one client.
 Watches are called after their transaction is durable, in the order of its operations and, for one

@@ -1,1 +1,1 @@
-"""ZooKeeper over kazoo: the only package that imports it."""
+"""ZooKeeper over kazoo: the only package of the broker that imports it."""
