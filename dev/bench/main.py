@@ -5,6 +5,8 @@
     scripts/bench --kafka [--quick] ...           one broker beside Apache Kafka's
     scripts/bench --cores [--quick] ...           brokers on more and more cores
     scripts/bench --growth [--quick] ...          one broker as its work grows
+    scripts/bench --tools [--only starts] ...     the tools beside Apache Kafka's
+    scripts/bench --zookeeper ...                 our ZooKeeper beside Apache's
 
 Rows of throughput run the same load on our broker and on the bare loop (dev/bench/bare_loop.py), in
 turn, on the same machine in the same minute. Writes docs/evidence/benchmarks.md unless --no-write.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 from typing import Final
 
 from dev.report import ROOT
@@ -19,7 +19,11 @@ def files() -> dict[str, str]:
 
 def main() -> int:
     """Write the files, or print the stale ones with --check. Returns the exit status."""
-    check = sys.argv[1:] == ["--check"]
+    parser = argparse.ArgumentParser(
+        prog="scripts/completions", description="Write completions/ from the commands' definitions."
+    )
+    parser.add_argument("--check", action="store_true", help="fail if a file is out of date")
+    check = parser.parse_args().check
     DIRECTORY.mkdir(exist_ok=True)
     stale = []
     for name, text in files().items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,17 @@ SYNTAX_CHECKS = {
     "_kafkapy": ["zsh", "-n"],
     "kafkapy.fish": ["fish", "--no-execute"],
 }
+
+
+@pytest.mark.parametrize("word", ["--help", "--chek"])
+def test_no_file_is_written_for_a_word_that_asks_for_none(
+    word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completions, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["scripts/completions", word])
+    with pytest.raises(SystemExit):
+        completions.main()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_they_are_up_to_date() -> None:
