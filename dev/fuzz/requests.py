@@ -214,7 +214,7 @@ class _Maker:
         if field.is_array:
             return self.length("i", None) if is_null and not on_the_way else self.array(field, path)
         if isinstance(field.item, Kind):
-            return self.value(field.item, field.name, path, nullable, is_null)
+            return self.value(field.item, field.name, path, is_null)
         if not nullable:
             return self.struct(field.item, path)
         return b"\xff" if is_null and not on_the_way else b"\x01" + self.struct(field.item, path)
@@ -236,7 +236,7 @@ class _Maker:
 
     def element(self, item: Any, path: tuple[str, ...]) -> bytes:
         if isinstance(item, Kind):
-            return self.value(item, path[-1], path, False, False)
+            return self.value(item, path[-1], path, False)
         return self.struct(item, path)
 
     def huge_array(self, item: Any, path: tuple[str, ...]) -> bytes:
@@ -275,9 +275,7 @@ class _Maker:
             return uvarint(0 if count is None else count + 1)
         return struct.pack(f">{code}", -1 if count is None else count)
 
-    def value(
-        self, kind: Any, name: str, path: tuple[str, ...], nullable: bool, is_null: bool
-    ) -> bytes:
+    def value(self, kind: Any, name: str, path: tuple[str, ...], is_null: bool) -> bytes:
         if kind is STRING or kind is BYTES or kind is RECORDS:
             code = "h" if kind is STRING else "i"
             data = None if is_null else self.sized(kind, path)
