@@ -16,6 +16,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol
 
+from confluent_kafka import KafkaException
+
 from kafkapy.client.librdkafka import producer_config
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.tools.file_tail import (
@@ -27,7 +29,7 @@ from kafkapy.tools.file_tail import (
     find_renamed,
     is_plain_file,
 )
-from kafkapy.tools.librdkafka_client import Reporter, make_client
+from kafkapy.tools.librdkafka_client import Reporter, ToolProducer, make_client
 
 ROUND_BYTES: Final = 1 << 20
 FINISHED_FILES_MAX: Final = 1000
@@ -68,8 +70,6 @@ class TopicSink:
         Raises:
             ConfigError: librdkafka refuses a property.
         """
-        from confluent_kafka import Producer
-
         self._topic = topic
         self._is_stopped = is_stopped
         self._is_aborted = False
@@ -78,11 +78,16 @@ class TopicSink:
         if "delivery.timeout.ms" not in properties:
             config["message.timeout.ms"] = _NO_TIMEOUT
         self._producer: Any = make_client(
-            Producer, config, Reporter(warn, retries_authentication=True)
+            ToolProducer, config, Reporter(warn, retries_authentication=True)
         )
 
     def send(self, path: Path, value: bytes, offset: int) -> None:
-        """Queue a line with the headers `file` and `offset`; wait while the queue is full."""
+        """Queue a line with the headers `file` and `offset`; wait while the queue is full.
+
+        Raises:
+            AgentError: it cannot be sent, for example because the topic does not exist.
+            ApiError: a fatal error.
+        """
         name = str(path).encode(errors="surrogateescape")  # file names need not be UTF-8
         headers = [("file", name), ("offset", str(offset).encode())]
         while not self._is_aborted:
@@ -94,6 +99,9 @@ class TopicSink:
             except BufferError:
                 self._producer.poll(_QUEUE_FULL_WAIT_S)
                 self._is_aborted = self._is_stopped()
+            except KafkaException as error:
+                self._producer.poll(0)  # raises a fatal error, which has the reason
+                raise AgentError(f"Topic {self._topic}: {error.args[0].str()}") from error
 
     def acknowledged(self) -> bool:
         """Wait for at most half a second. Returns whether the queue is empty."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -61,10 +62,45 @@ class Reporter:
         self.report_once(f"WARN {error.str()}")
 
 
-# Errors that last, although librdkafka does not count them as fatal.
+class ToolProducer(Producer):  # type: ignore[misc]
+    """A producer whose `poll` and `flush` raise an ApiError after a fatal error.
+
+    For example, an idempotent producer without permission to write gets no producer id. Records
+    that are not acknowledged then fail with `Purged in queue`.
+    """
+
+    def poll(self, timeout: float = -1) -> int:
+        with _fatal_errors():
+            events: int = super().poll(timeout)
+        return events
+
+    def flush(self, timeout: float = -1) -> int:
+        with _fatal_errors():
+            queued: int = super().flush(timeout)
+        return queued
+
+
+@contextmanager
+def _fatal_errors() -> Iterator[None]:
+    """Convert the exception that confluent-kafka raises instead of calling `error_cb`. While it is
+    pending, a callback may run, and turn it into the cause of a SystemError.
+    """
+    try:
+        yield
+    except (KafkaException, SystemError) as error:
+        cause = error if isinstance(error, KafkaException) else error.__cause__
+        if not isinstance(cause, KafkaException):
+            raise
+        fatal = cause.args[0]
+        code = _AUTHORIZATION_ERRORS.get(fatal.code(), ErrorCode.UNKNOWN_SERVER_ERROR)
+        raise ApiError(code, fatal.str()) from error
+
+
+# Errors that last, although librdkafka does not always count them as fatal.
 _AUTHORIZATION_ERRORS: Final = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     KafkaError.GROUP_AUTHORIZATION_FAILED: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
 }
 
 
@@ -84,12 +120,9 @@ def raise_if_final(error: KafkaError) -> None:
 
 def make_producer(
     properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
-) -> Producer:
+) -> ToolProducer:
     """A producer with Kafka's properties; `extra` has librdkafka's own. Raises as `make_client`."""
-    producer: Producer = make_client(
-        Producer, {**producer_config(properties), **(extra or {})}, reporter
-    )
-    return producer
+    return make_client(ToolProducer, {**producer_config(properties), **(extra or {})}, reporter)
 
 
 def make_consumer(
@@ -137,8 +170,8 @@ def flush(producer: Producer) -> None:
     """Wait until every record is acknowledged or has failed.
 
     Raises:
-        ApiError: raised by the reporter. A single, unlimited `flush` would continue despite the
-          error, until the records expire.
+        ApiError: a fatal error, or raised by the reporter. A single, unlimited `flush` would
+            continue despite the error, until the records expire.
     """
     while producer.flush(_FLUSH_S):
         pass

@@ -7,6 +7,9 @@ what they allow.
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -25,6 +28,7 @@ from tests.harness.security.guarded_broker import (
     cluster_of,
     librdkafka,
     login,
+    login_file,
     matrix,
     ours,
     prepare,
@@ -85,6 +89,38 @@ def test_clients_do_what_the_entries_allow_and_no_more(guarded: BrokerProcess) -
     assert consumed(guarded, "alice", "pre-secret", "team-2") == TOPIC_REFUSED
     assert consumed(guarded, "alice", "open", "strangers") == GROUP_REFUSED
     assert consumed(guarded, "admin", "hidden", "strangers") == b"v"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "console-producer --topic open {at}",
+        "console-producer --topic open --sync {at}",
+        "producer-perf --topic open --num-records 3 --record-size 1 --throughput -1 {perf}",
+        "agent --topic open --state {dir}/state --once {dir}/lines {at}",
+        "e2e-latency {server} open 3 all 1 {dir}/bob.properties",
+    ],
+)
+def test_a_producer_that_may_not_write_names_the_missing_permission(
+    guarded: BrokerProcess, tmp_path: Path, words: str
+) -> None:
+    """The idempotent producer gets no id. A user was told of a bug in kafkapy."""
+    (tmp_path / "lines").write_text("a\nb\n")
+    server, config = guarded.bootstrap_servers, login_file(tmp_path, "bob")
+    option = "--command-config" if words.startswith("agent") else "--producer.config"
+    places = {
+        "dir": tmp_path,
+        "server": server,
+        "at": f"--bootstrap-server {server} {option} {config}",
+        "perf": f"--producer.config {config} --producer-props bootstrap.servers={server}",
+    }
+    # Not in this process: confluent-kafka never frees the exception.
+    command = [sys.executable, "-m", "kafkapy", *words.format(**places).split()]
+    refused = subprocess.run(command, input="a\nb\n", capture_output=True, text=True)
+    assert refused.returncode == 1
+    *_, last, hint = refused.stderr.splitlines()
+    assert re.search(r"(Cluster|Topic) authorization failed$", last)
+    assert hint.startswith("Hint: ask an administrator for the right")
 
 
 def test_entries_are_in_force_at_once_and_gone_at_once(

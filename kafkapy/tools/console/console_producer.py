@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Final
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
-from kafkapy.client.librdkafka import producer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.tools.console.line_reader import Line, LineReader
-from kafkapy.tools.librdkafka_client import Reporter, flush, make_client
+from kafkapy.tools.librdkafka_client import Reporter, flush, make_producer
 
 MAX_BLOCK_MS: Final = 60_000
 _QUEUE_FULL_WAIT_S: Final = 0.1
@@ -34,11 +33,11 @@ class ConsoleProducer:
         """
         self.sent = 0
         self._sync = False
+        self._failure: str | None = None
         self._topic = topic
         self._warn = warn
         self._max_block_ms = int_property(properties, "max.block.ms", MAX_BLOCK_MS)
-        reporter = Reporter(warn)
-        self._producer: Producer = make_client(Producer, producer_config(properties), reporter)
+        self._producer = make_producer(properties, Reporter(warn))
 
     def wait_for_topic(self) -> None:
         """Wait until the topic is in the metadata. Automatic topic creation creates it now.
@@ -86,10 +85,11 @@ class ConsoleProducer:
             except KafkaException as error:
                 # For example, the record is too large. It was not queued; the next line may fit.
                 self._failed(error.args[0], line.key, line.value)
-                return
+                break
         self._producer.poll(0)
         if sync:
             flush(self._producer)
+        self._raise_failure()
 
     def close(self) -> None:
         """Wait until every queued record is acknowledged or has failed."""
@@ -108,8 +108,13 @@ class ConsoleProducer:
             f"{sizes[1]} with error: {error.str()}"
         )
         if self._sync:
-            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, text)
-        self._warn(text)
+            self._failure = text  # raised later, because a fatal error that follows has the reason
+        else:
+            self._warn(text)
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, self._failure)
 
 
 def send_lines(

@@ -232,6 +232,7 @@ def _send(
         except BufferError:
             producer.poll(_QUEUE_FULL_WAIT_S)
         except KafkaException as error:
+            producer.poll(0)  # raises a fatal error, which has the reason
             raise ConfigError(error.args[0].str()) from error
     producer.poll(0)
 

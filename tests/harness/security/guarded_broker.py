@@ -138,10 +138,16 @@ def librdkafka(broker: ServerProcess, user: str) -> dict[str, Any]:
 
 def acls(broker: ServerProcess, directory: Path, words: str, user: str = "admin") -> Any:
     """Run `kafkapy acls <words>` as a user."""
+    config = str(login_file(directory, user))
+    servers = ("--bootstrap-server", broker.bootstrap_servers, "--command-config", config)
+    return kafkapy("acls", *servers, *words.split())
+
+
+def login_file(directory: Path, user: str) -> Path:
+    """Write the client properties of a login to a file."""
     config = directory / f"{user}.properties"
     config.write_text("".join(f"{key}={value}\n" for key, value in login(user).items()))
-    servers = ("--bootstrap-server", broker.bootstrap_servers, "--command-config", str(config))
-    return kafkapy("acls", *servers, *words.split())
+    return config
 
 
 def cluster_of(broker: ServerProcess, user: str) -> Cluster:

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools import file_tail
@@ -328,7 +329,7 @@ class FullProducer:
 def producers(monkeypatch: pytest.MonkeyPatch) -> list[FullProducer]:
     FullProducer.made = []
     FullProducer.stop = Stop()
-    monkeypatch.setattr("confluent_kafka.Producer", FullProducer)
+    monkeypatch.setattr("kafkapy.tools.agent.ToolProducer", FullProducer)
     return FullProducer.made
 
 
@@ -343,6 +344,17 @@ def test_it_stops_while_the_queue_is_full(producers: Any, machine: Machine) -> N
     assert not running.is_alive()
     agent.close()
     assert machine.run() == ["a", "b"]  # none of them was taken for acknowledged
+
+
+def test_a_topic_that_refuses_a_line_ends_the_agent_with_its_name(
+    producers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED))
+
+    monkeypatch.setattr(FullProducer, "produce", refuse)
+    with pytest.raises(AgentError, match="Topic t: Broker: Topic authorization failed"):
+        TopicSink("t", {}, print).send(Path("/logs/a.log"), b"a", 0)
 
 
 def test_a_file_whose_name_is_no_utf_8(producers: Any, machine: Machine) -> None:

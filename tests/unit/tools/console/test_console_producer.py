@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.tools.console import console_producer
+from kafkapy.tools import librdkafka_client
 from kafkapy.tools.console.console_producer import ConsoleProducer, lines_of, send_lines
 from kafkapy.tools.console.line_reader import Line, LineReader
 
@@ -62,10 +62,10 @@ class FakeProducer:
 
 @pytest.fixture
 def sending(monkeypatch: pytest.MonkeyPatch) -> tuple[ConsoleProducer, FakeProducer, list[str]]:
-    monkeypatch.setattr(console_producer, "Producer", FakeProducer)
+    monkeypatch.setattr(librdkafka_client, "ToolProducer", FakeProducer)
     said: list[str] = []
     producer = ConsoleProducer("t", {"max.block.ms": "5"}, said.append)
-    return producer, producer._producer, said  # type: ignore[return-value]
+    return producer, producer._producer, said
 
 
 def test_a_record_goes_as_it_is(sending: Any) -> None:
