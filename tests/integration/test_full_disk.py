@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import confluent_kafka
 import pytest
 
+from kafkapy.common.errors import ConfigError
+from kafkapy.tools.local import broker_processes as processes
 from tests.conformance import kill_rounds
 from tests.conftest import BrokerFactory
 from tests.harness.faults.disk_scenarios import partitions_in
 from tests.harness.plugins import unchecked
 from tests.harness.processes.small_disks import can_mount, mount, mounted
 from tests.harness.processes.topics import QUIET, create_topic
+from tests.harness.processes.waiting import LIMIT_S
 
 SMALL = "8m"
 LARGE = "64m"
@@ -96,6 +102,37 @@ if can_mount():
             acknowledged[partition].append(-1)
         assert producer.flush(60) == 0
         assert errors == [None] * len(others)
+
+    def fill(disk: Path) -> None:
+        """Leave no block for the output of a broker."""
+        (disk / processes.OUTPUT_FILE).touch()
+        with pytest.raises(OSError, match="No space left"):
+            (disk / "filler").write_bytes(bytes(1 << 24))
+
+    def test_a_daemon_starts_although_the_disk_of_its_output_is_full(
+        tmp_path: Path, small_disk: Path
+    ) -> None:
+        """The command waited without end for a line in the file, and Ctrl-C stopped the broker."""
+        fill(small_disk)
+        done = subprocess.run(
+            [sys.executable, "-m", "kafkapy", "server", "start", "--daemon",
+             f"--override=log.dirs={tmp_path}/l", "--override=listeners=PLAINTEXT://127.0.0.1:0"],
+            env=os.environ | {"LOG_DIR": str(small_disk)},
+            capture_output=True, text=True, timeout=LIMIT_S,
+        )  # fmt: skip
+        pid = processes.broker_of([f"{tmp_path}/l"])
+        assert pid is not None
+        assert done.stdout.startswith(f"Started the broker with pid {pid}; ")
+        assert (small_disk / processes.OUTPUT_FILE).stat().st_size == 0
+        assert processes.stop(pid, LIMIT_S)
+
+    def test_a_daemon_that_ends_without_output_names_the_full_disk(
+        small_disk: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("LOG_DIR", str(small_disk))
+        fill(small_disk)
+        with pytest.raises(ConfigError, match=f"{small_disk}/.*: No space left on device"):
+            processes.start_in_background(["/nope"], ["/nope"])
 
 else:
     unchecked.note("a full disk", "needs root and mount")

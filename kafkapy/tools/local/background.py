@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import TracebackType
+from typing import Final, Self
+
+from kafkapy.common import service_manager
 
 _END_LIMIT_S: Final = 20.0
 _OUTPUT_LINES: Final = 5
+_NOTIFY_ADDRESS: Final = "NOTIFY_SOCKET"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +38,60 @@ class LaunchedServer:
             return b""
 
     def last_lines(self) -> str:
-        """The last lines of its output, indented."""
+        """The last lines of its output, indented. If there are none, the error of a write to it."""
         lines = self.output_text().decode(errors="replace").splitlines()[-_OUTPUT_LINES:]
-        return "".join(f"\n  {line}" for line in lines)
+        return "".join(f"\n  {line}" for line in lines) or self._write_error()
+
+    def _write_error(self) -> str:
+        try:
+            with self.output.open("ab") as file:
+                file.write(b"\n")
+        except OSError as error:
+            return f" Its output in {self.output} cannot be written: {error.strerror}"
+        return ""
 
 
-def launch(words: Sequence[str], output: Path, *, ends_with_parent: bool = False) -> LaunchedServer:
+class ReadyNotice:
+    """A context that receives the notification of a server that it serves (`sd_notify`).
+
+    The output of the server does not suffice: it may be on a full disk.
+    """
+
+    def __enter__(self) -> Self:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._socket.bind("")  # the kernel chooses a name in the abstract namespace
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._socket.close()
+
+    @property
+    def address(self) -> str:
+        """The address for the server's environment."""
+        name: bytes = self._socket.getsockname()
+        return "@" + name[1:].decode()
+
+    def is_received(self) -> bool:
+        """Whether the server has notified that it is ready, since the last call."""
+        try:
+            return self._socket.recv(100) == service_manager.READY.encode()
+        except BlockingIOError:
+            return False
+
+
+def launch(
+    words: Sequence[str], output: Path, *, ends_with_parent: bool = False, notify: str = ""
+) -> LaunchedServer:
     """Start `kafkapy` with these arguments. Its output is appended to `output`.
 
     With `ends_with_parent`, its standard input is a pipe, which closes when this process ends.
+    `notify` is the address of a ReadyNotice. Without it, the server notifies nobody: the service
+    manager of this process must not take its notifications for those of this process.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     with output.open("ab") as output_file:
@@ -52,6 +103,7 @@ def launch(words: Sequence[str], output: Path, *, ends_with_parent: bool = False
             stdout=output_file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            env={**os.environ, _NOTIFY_ADDRESS: notify},
         )
     return LaunchedServer(process, output, output_start)
 

@@ -13,7 +13,7 @@ import re
 import select
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -75,17 +75,26 @@ def is_broker(pid: int) -> bool:
     return pid_files.holds(pid, PID_FILE)
 
 
-def launch(words: Sequence[str], output: Path, *, ends_with_parent: bool = False) -> LaunchedServer:
+def launch(
+    words: Sequence[str], output: Path, *, ends_with_parent: bool = False, notify: str = ""
+) -> LaunchedServer:
     """Start `kafkapy server start` with these arguments. Its output is appended to `output`.
 
-    With `ends_with_parent`, the broker ends when this process ends, for whatever reason.
+    With `ends_with_parent`, the broker ends when this process ends, for whatever reason. It
+    notifies the ReadyNotice at `notify`.
     """
     words = [*words, "--until-eof"] if ends_with_parent else words
-    return background.launch(["server", "start", *words], output, ends_with_parent=ends_with_parent)
+    return background.launch(
+        ["server", "start", *words], output, ends_with_parent=ends_with_parent, notify=notify
+    )
 
 
-def wait_until_serving(launched: LaunchedServer, limit_s: float | None) -> None:
+def wait_until_serving(
+    launched: LaunchedServer, limit_s: float | None, is_ready: Callable[[], bool] | None = None
+) -> None:
     """Wait until a launched broker serves. Without a limit (None), waits until it serves or ends.
+
+    Whether it serves is what `is_ready` returns, or what its output says.
 
     Raises:
         ConfigError: it ended (with the end of its output), or was not ready in time.
@@ -96,7 +105,7 @@ def wait_until_serving(launched: LaunchedServer, limit_s: float | None) -> None:
             status = launched.process.wait(_POLL_S)
         except subprocess.TimeoutExpired:
             # Not the pid file: a broker that recovers its logs has one long before it serves.
-            if serves(launched):
+            if is_ready() if is_ready else serves(launched):
                 return
             continue
         raise ConfigError(f"The broker ended with status {status}.{launched.last_lines()}")
@@ -128,15 +137,15 @@ def start_in_background(
         ConfigError: it ended (with the end of its output), or the output cannot be written.
     """
     output = Path(os.environ.get("LOG_DIR") or directories[0]) / name
-    with background.end_on_failure() as started:
+    with background.end_on_failure() as started, background.ReadyNotice() as notice:
         try:
-            launched = launch(words, output)
+            launched = launch(words, output, notify=notice.address)
         except OSError as error:
             raise ConfigError(
                 f"Cannot start a broker with its output in {output}: {error.strerror}"
             ) from error
         started.append(launched)
-        wait_until_serving(launched, None)
+        wait_until_serving(launched, None, notice.is_received)
     return launched.process.pid, output
 
 
