@@ -37,7 +37,7 @@ def authenticate(channel: Channel, security: Security, timeout_ms: int) -> None:
             handshake, channel.version_for(handshake, min_version=1), timeout_ms
         )
         if response.error_code != ErrorCode.NONE:
-            offered = ", ".join(response.mechanisms)
+            offered = ", ".join(response.mechanisms) or "none"
             raise ApiError(
                 ErrorCode(response.error_code),
                 f"{channel.peer} does not offer SASL mechanism {mechanism}; it offers: {offered}",

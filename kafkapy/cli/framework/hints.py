@@ -32,10 +32,15 @@ _NO_BROKER: Final = (
     "check that this is the port of a broker, and security.protocol"
     f" {_CONFIG}; request.timeout.ms there sets the time limit"
 )
+_NO_SASL: Final = (
+    "this listener has no SASL: use the port of a SASL listener, or security.protocol=PLAINTEXT or"
+    f" SSL {_CONFIG}"
+)
 HINTS_BY_CODE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.SASL_AUTHENTICATION_FAILED: (
         f"check sasl.mechanism, and username and password in sasl.jaas.config, {_CONFIG}"
     ),
+    ErrorCode.ILLEGAL_SASL_STATE: _NO_SASL,
     ErrorCode.UNSUPPORTED_SASL_MECHANISM: f"set sasl.mechanism to one of these {_CONFIG}",
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: _ALLOW,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: _ALLOW,
@@ -68,6 +73,32 @@ HINTS_BY_CAUSE: Final[Mapping[str, str]] = {
     "TimeoutError": _NO_BROKER,
     "ProtocolViolation": _NO_BROKER,
 }
+# These come first, because the causes of these errors have other hints.
+FIRST_HINTS_BY_TEXT: Final = (
+    (
+        r"certificate has expired|certificate is not yet valid",
+        "renew the broker's certificate, or correct the clock of this machine",
+    ),
+    (
+        r"Hostname mismatch|IP address mismatch",
+        "connect to a name in the broker's certificate: in --bootstrap-server, and in"
+        " advertised.listeners of the brokers",
+    ),
+    (
+        r"ALERT_CERTIFICATE_EXPIRED",
+        f"renew the certificate of this client: ssl.keystore.location {_CONFIG}",
+    ),
+    (
+        r"ALERT_(CERTIFICATE_REQUIRED|UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN)",
+        "the listener requires a client certificate that the broker trusts: ssl.keystore.location"
+        f" {_CONFIG}, and the broker's ssl.truststore.location",
+    ),
+    (
+        r"\bssl\.\S*=.* cannot be used: ",
+        "check the path, the type and the passwords of this key store or trust store",
+    ),
+    (r"not valid in current SASL state", _NO_SASL),
+)
 HINTS_BY_TEXT: Final = (
     (
         r"^listeners=.* cannot be bound: Address already in use",
@@ -82,7 +113,8 @@ HINTS_BY_TEXT: Final = (
     (r"^Topic .* does not exist as expected", HINTS_BY_CODE[ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]),
     (
         r"^ZooKeeper at .* cannot be reached",
-        "start ZooKeeper (kafkapy zookeeper start), or correct host and port of --zookeeper",
+        "start ZooKeeper (kafkapy zookeeper start), or correct its host and port:"
+        " zookeeper.connect of a broker, --zookeeper of a command",
     ),
     (
         r"SessionClosedRequireSaslError\b",
@@ -149,6 +181,7 @@ def hint(error: BaseException, words: Sequence[str]) -> str | None:
         or _of_json(str(error), words)
         or _of_listener(str(error))
         or _of_property(str(error), words)
+        or next((h for p, h in FIRST_HINTS_BY_TEXT if re.search(p, str(error))), None)
         or next((h for each in chain if (h := HINTS_BY_CAUSE.get(type(each).__name__))), None)
         or next(
             (h for e in chain if isinstance(e, ApiError) and (h := HINTS_BY_CODE.get(e.code))), None

@@ -35,6 +35,40 @@ def test_the_first_cause_decides(cause: Exception, part: str) -> None:
     assert part in (hint(caused("No bootstrap server can be reached", cause), ["topics"]) or "")
 
 
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("certificate verify failed: certificate has expired", "renew the broker's certificate"),
+        ("certificate verify failed: IP address mismatch, certificate is not", "a name in the"),
+        ("[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] sslv3 alert", "certificate of this client"),
+        ("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert", "requires a client certificate"),
+        ("[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert", "requires a client certificate"),
+        ("ssl.keystore.location=a.pem cannot be used: no key", "check the path"),
+    ],
+)
+def test_tls_is_not_blamed_or_switched_off_for_a_bad_certificate(text: str, part: str) -> None:
+    """The hint was to name the CA, or to use PLAINTEXT."""
+    cause = ssl.SSLCertVerificationError() if "verify failed" in text else ssl.SSLError()
+    found = hint(caused(f"No bootstrap server can be reached. {text}", cause), ["topics"]) or ""
+    assert part in found
+    assert "PLAINTEXT" not in found
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        caused("it offers: none", ApiError(ErrorCode.ILLEGAL_SASL_STATE)),
+        caused(
+            "SASL PLAIN mechanism handshake failed: Broker: Request not valid in current SASL"
+            " state: broker's supported mechanisms:  (after 0ms in state AUTH_HANDSHAKE)",
+            ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED),
+        ),
+    ],
+)
+def test_the_password_is_not_blamed_where_a_listener_has_no_sasl(error: CommandFailed) -> None:
+    assert (hint(error, ["topics"]) or "").startswith("this listener has no SASL")
+
+
 def test_the_code_of_what_was_refused_decides() -> None:
     refused = caused("Topic authorization failed.", ApiError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     assert hint(refused, ["topics"]) == HINTS_BY_CODE[ErrorCode.TOPIC_AUTHORIZATION_FAILED]
