@@ -45,6 +45,12 @@ def test_every_command_is_run_or_says_why_not(page: str) -> None:
             assert test.is_file(), f"{page}: {mark['by']} is not there"
 
 
+@pytest.mark.parametrize("page", pages())
+def test_no_loop_takes_a_failed_command_for_a_cluster_in_sync(page: str) -> None:
+    """A command that fails prints nothing on stdout. The next broker was stopped then."""
+    assert not re.search(r'-z "\$\(kafkapy ', (ROOT / page).read_text())
+
+
 def test_the_readme_tells_how_to_run_a_broker() -> None:
     """The pages that must be run are among those that are."""
     tutorials = {page for page in pages() if page.startswith("docs/tutorials/")}
