@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkapy.admin.cluster_replicas import Assignment, PlanSummary
+from kafkapy.admin.configs import Resource
 from kafkapy.admin.dry_run import PlannedRequest
 from kafkapy.cli.framework.output import Report
 from kafkapy.common.topic_partition import TopicPartition
@@ -153,6 +154,17 @@ def clearing_lines(brokers: Sequence[int], topics: Sequence[str]) -> list[str]:
         plural = "" if len(names) == 1 else "s"
         lines.append(f"Clearing {kind}-level throttles on {kind}{plural} {_joined(names)}")
     return lines
+
+
+def restored_line(resources: Sequence[Resource]) -> str:
+    """The line about throttles that are set again."""
+    names = ", ".join(
+        f"{'topic' if each.broker_id is None else 'broker'} {each.name}" for each in resources
+    )
+    return (
+        f"Throttles from before this reassignment are set again on {names}: kafkapy configs"
+        " --describe shows them"
+    )
 
 
 def requests_report(command: str, requests: Sequence[PlannedRequest]) -> Report:

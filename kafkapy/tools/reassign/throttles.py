@@ -74,8 +74,9 @@ def set_throttles(cluster: Cluster, throttles: Throttles) -> None:
 
 def clear_throttles(
     cluster: Cluster, brokers: Iterable[int], topics: Iterable[str], previous: Throttles
-) -> None:
-    """Delete the throttles of brokers and topics, and restore those of `previous`.
+) -> list[Resource]:
+    """Delete the throttles of brokers and topics, and restore those of `previous`. Returns the
+    resources that have earlier throttles again.
 
     Raises:
         ApiError: a broker refused.
@@ -87,6 +88,7 @@ def clear_throttles(
         _topic(t): _clear_changes(TOPIC_REPLICAS, previous.get(_topic(t), {})) for t in topics
     }
     alter_many_configs(cluster, changes)
+    return [resource for resource in changes if resource in previous]
 
 
 def _clear_changes(keys: Iterable[str], previous: Mapping[str, str]) -> ConfigChanges:

@@ -15,6 +15,7 @@ from kafkapy.cli.views.reassign import (
     cancelled_lines,
     cancelled_log_dir_lines,
     clearing_lines,
+    restored_line,
     verify_report,
 )
 from kafkapy.tools.json_input import read_text
@@ -98,8 +99,10 @@ def _clear(
     topics = [name for name, topic in sorted(known.topics.items()) if topic.partitions]
     for broker_id in sorted(file_brokers.difference(live)):
         env.warn(f"Broker {broker_id} is not alive: its throttles were not removed.")
-    clear_throttles(cluster, live, topics, record.read())
+    restored = clear_throttles(cluster, live, topics, record.read())
     if not options.dry_run:
+        if restored:
+            env.warn(restored_line(restored))
         record.remove_if_restored(live)
     return clearing_lines(live, topics)
 

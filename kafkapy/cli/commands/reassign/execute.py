@@ -23,6 +23,7 @@ from kafkapy.cli.views.reassign import (
     clearing_lines,
     execute_report,
     log_dir_line,
+    restored_line,
     rollback_lines,
     started_line,
 )
@@ -148,7 +149,9 @@ class _Throttling:
         topics = [name for name in names if known.topics[name].partitions]
         for line in clearing_lines(live, topics):
             print_line(line)
-        clear_throttles(self._cluster, live, topics, self._record.read())
+        restored = clear_throttles(self._cluster, live, topics, self._record.read())
+        if restored:
+            self._env.warn(restored_line(restored))
         self._record.remove_if_restored(live)
 
     def _save_throttles(self, sets: Throttles) -> None:
