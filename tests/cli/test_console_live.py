@@ -11,6 +11,7 @@ import pytest
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.kafkapy_process import Kafkapy
 from tests.harness.processes.topics import create_topic
+from tests.harness.processes.waiting import wait_until
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,25 @@ def test_sigterm_ends_a_consumer_with_its_count(kafkapy: Kafkapy) -> None:
     _, stderr = consumer.communicate(timeout=60)
     assert stderr == "Processed a total of 1 messages\n"
     assert consumer.returncode == 143
+
+
+def test_a_topic_that_does_not_exist_yet_is_created_and_read_at_once(kafkapy: Kafkapy) -> None:
+    """As by Java's consumer. It was found after five minutes, or after a restart."""
+    words = ("--topic", "later", "--from-beginning", "--max-messages", "1")
+    consumer = subprocess.Popen(
+        kafkapy.command("console-consumer", *words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(lambda: "later\n" in kafkapy("topics", "--list").stdout, "the topic exists")
+        kafkapy("console-producer", "--topic", "later", stdin="first\n")
+        stdout, _ = consumer.communicate(timeout=60)
+    finally:
+        consumer.kill()
+        consumer.communicate()
+    assert stdout == "first\n"
 
 
 def test_a_bad_line_stops_a_producer_after_the_good_ones(kafkapy: Kafkapy) -> None:

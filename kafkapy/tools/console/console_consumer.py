@@ -16,6 +16,7 @@ from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
+    KafkaError,
     KafkaException,
     TopicPartition,
 )
@@ -76,6 +77,8 @@ class ConsoleConsumer:
         self._connect_timeout_ms = int_property(properties, API_TIMEOUT, API_TIMEOUT_MS)
         # The first record of each partition that was returned since the output was flushed.
         self._unwritten: dict[tuple[str, int], int] = {}
+        self._subscribed = source.topic if source.partition is None else None
+        self._is_missing = False
         self._start(source)
 
     def _start(self, source: Source) -> None:
@@ -111,6 +114,7 @@ class ConsoleConsumer:
                 if timeout_ms is not None and waited_s * 1000 >= timeout_ms:
                     raise TimeoutError
                 connection_timeout.check()
+                self._look_for_missing_topic()
                 continue
             if raw.error() is not None:
                 self._report_error(raw)
@@ -137,7 +141,22 @@ class ConsoleConsumer:
     def _report_error(self, raw: RawMessage) -> None:
         error = raw.error()
         raise_if_final(error)
+        self._is_missing |= error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
         self._reporter.report_once(f"WARN {error.str()}")
+
+    def _look_for_missing_topic(self) -> None:
+        """Subscribe again once the topic exists. The brokers may create it because of the look-up.
+
+        librdkafka looks for it only every `metadata.max.age.ms`; Java's consumers do not wait.
+        """
+        topic = self._subscribed
+        if topic is None or not self._is_missing:
+            return
+        with suppress(KafkaException):  # no broker responded in time
+            found = self._consumer.list_topics(topic, timeout=_CHECK_LIMIT_S)
+            if found.topics[topic].partitions:
+                subscribe(self._consumer, [topic])
+                self._is_missing = False
 
 
 class _ConnectionTimeout:
