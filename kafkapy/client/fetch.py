@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkapy.client.offsets import EARLIEST_LOCAL_TIMESTAMP
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -91,10 +92,9 @@ def fetch_batches(
                 continue
             fetched = _whole_batches(partition, offset, isolation_level)
             if fetched is None:
-                # The log has no records between here and its readable end: a gap, unless a quota
-                # held them back.
-                readable = _readable_end(partition, isolation_level)
-                offset = offset if throttled else max(offset, min(end_offset, readable))
+                readable = min(end_offset, _readable_end(partition, isolation_level))
+                if readable > offset and not throttled and fetcher.is_gap(pending.broker, offset):
+                    offset = readable
                 continue
             offset = fetched.next_offset
             if offset < end_offset:
@@ -198,6 +198,25 @@ class _Fetcher:
         cluster.pause()
         cluster.invalidate_topics([self.topic_partition.topic])
         return failure, False
+
+    def is_gap(self, broker: int, offset: int) -> bool:
+        """Whether a broker's response without records means that there are none from `offset` on.
+
+        With tiered storage (KIP-405), a broker sends such a response also while the remote storage
+        is slow or throttled, without an error. The leader's local log decides. The local log of a
+        follower may start later, so the fetch is repeated at the leader.
+        """
+        tp = self.topic_partition
+        if broker != self.cluster.leader_of(tp):
+            self.rack = ""
+            return False
+        local = self.cluster.list_offsets({tp: EARLIEST_LOCAL_TIMESTAMP})[tp]
+        if local.error is ErrorCode.UNSUPPORTED_VERSION:  # no tiered storage
+            return True
+        if local.error is ErrorCode.NONE and local.offset <= offset:
+            return True
+        self.cluster.pause()
+        return False
 
     def _chosen(self, partition: Any) -> Any | None:
         """The response, or None if it names another replica."""

@@ -19,6 +19,11 @@ from kafkapy.protocol.messages.fetch import (
     FetchResponse,
     PartitionData,
 )
+from kafkapy.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import build_batch
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
@@ -37,13 +42,24 @@ class Log:
         self.codes: list[ErrorCode] = []
         self.throttle_ms: list[int] = []
         self.throttled_rows = True
+        self.local_start = 0
+        """The first offset that is not in the remote storage only."""
+
+        self.remote_is_slow = False
+
+    def list_offsets(self, request: Any, port: int) -> ListOffsetsResponse:
+        assert request.topics[0].partitions[0].timestamp == -4
+        self.remote_is_slow = False
+        row = ListOffsetsPartitionResponse(partition_index=0, offset=self.local_start)
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[row])])
 
     def answer(self, request: Any, port: int) -> FetchResponse:
         wanted = request.topics[0].partitions[0]
         code = self.codes.pop(0) if self.codes else ErrorCode.NONE
         throttle_ms = self.throttle_ms.pop(0) if self.throttle_ms else 0
         records = b"".join(b for base, n, b in self.batches if base + n > wanted.fetch_offset)
-        empty = code or throttle_ms
+        is_late = self.remote_is_slow and wanted.fetch_offset < self.local_start
+        empty = code or throttle_ms or is_late
         data = PartitionData(
             error_code=code,
             high_watermark=self.end,
@@ -60,6 +76,7 @@ def cluster_on(log: Log, **options: Any) -> tuple[Cluster, ScriptedCluster]:
     script = {
         ApiKey.METADATA: metadata({"t": {0: (1, [1], [1])}}, **options),
         ApiKey.FETCH: log.answer,
+        ApiKey.LIST_OFFSETS: log.list_offsets,
     }
     scripted = ScriptedCluster(script)
     return Cluster("b:1", connector=scripted.connect), scripted
@@ -100,6 +117,24 @@ def test_a_tail_that_compaction_emptied_is_passed_over() -> None:
     cluster, _ = cluster_on(Log([(0, 3)], end=100))
     assert bases(list(fetch_batches(cluster, TP, 0, 100))) == [0]
     assert list(fetch_batches(cluster, TP, 50, 60)) == []
+
+
+def test_a_gap_in_the_log_of_a_broker_without_tiered_storage_is_passed_over() -> None:
+    cluster, scripted = cluster_on(Log([(0, 3)], end=100))
+    scripted.versions = {**scripted.versions, ApiKey.LIST_OFFSETS: (0, 7)}
+    assert bases(list(fetch_batches(cluster, TP, 0, 100))) == [0]
+    assert scripted.requests_of(ApiKey.LIST_OFFSETS) == []
+
+
+def test_records_in_a_slow_remote_storage_are_not_lost() -> None:
+    """Kafka's leader sends no records, no error and the high watermark when the remote storage
+    needs more than `remote.fetch.max.wait.ms`, or is throttled (`DelayedRemoteFetch`).
+    """
+    log = Log([(0, 3), (3, 3)], end=6)
+    log.local_start = 3
+    log.remote_is_slow = True
+    cluster, _ = cluster_on(log)
+    assert bases(list(fetch_batches(cluster, TP, 0, 6))) == [0, 3]
 
 
 @pytest.mark.parametrize("has_rows", [False, True])
@@ -259,6 +294,7 @@ class RackedLog(Log):
 
         self.follower_end = end
         self.follower_error = ErrorCode.NONE
+        self.follower_is_slow = False
 
     def answer(self, request: Any, port: int) -> FetchResponse:
         offset = request.topics[0].partitions[0].fetch_offset
@@ -269,6 +305,8 @@ class RackedLog(Log):
             data.error_code = self.follower_error
             if offset >= self.follower_end:
                 data.records, data.high_watermark = b"", self.follower_end
+            if self.follower_is_slow:
+                data.records = b""
         elif request.rack_id == "r2" and offset < self.follower_end:
             data.records, data.preferred_read_replica = b"", 2
         return response
@@ -276,7 +314,8 @@ class RackedLog(Log):
 
 def racked(log: Log) -> Cluster:
     topics = metadata({"t": {0: (1, [1, 2], [1, 2])}}, brokers={1: 9092, 2: 9093})
-    scripted = ScriptedCluster({ApiKey.METADATA: topics, ApiKey.FETCH: log.answer})
+    script = {ApiKey.METADATA: topics, ApiKey.FETCH: log.answer}
+    scripted = ScriptedCluster({**script, ApiKey.LIST_OFFSETS: log.list_offsets})
     return Cluster("b:9092", {"client.rack": "r2"}, connector=scripted.connect)
 
 
@@ -301,5 +340,13 @@ def test_a_replica_in_the_rack_that_lags_does_not_stop_a_reader() -> None:
 def test_a_replica_in_the_rack_that_fails_does_not_stop_a_reader(code: ErrorCode) -> None:
     log = RackedLog([(0, 3)], end=3)
     log.follower_error = code
+    assert bases(list(fetch_batches(racked(log), TP, 0, 3))) == [0]
+    assert log.fetches == [(9092, 0, "r2"), (9093, 0, "r2"), (9092, 0, "")]
+
+
+def test_records_that_a_replica_in_the_rack_reads_slowly_from_remote_are_not_lost() -> None:
+    """The leader still has them in its local log, which says nothing about the follower's."""
+    log = RackedLog([(0, 3)], end=3)
+    log.follower_is_slow = True
     assert bases(list(fetch_batches(racked(log), TP, 0, 3))) == [0]
     assert log.fetches == [(9092, 0, "r2"), (9093, 0, "r2"), (9092, 0, "")]
