@@ -407,6 +407,19 @@ def test_a_deleted_topic_is_a_loss_that_is_named(
     assert gone.name not in lax.latestOffset(end, ALL)
 
 
+def test_a_deleted_topic_does_not_fill_the_log_of_an_idle_query(
+    make_topic: MakeTopic, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept, gone = make_topic(), make_topic()
+    both = {"subscribe": f"{kept.name},{gone.name}", "failOnDataLoss": "false"}
+    stream = reader(kept, **both)
+    start = stream.initialOffset()
+    gone.delete()
+    for _ in range(3):
+        stream.latestOffset(start, ALL)
+    assert caplog.text.count(f"does not have {gone.name}. The query goes on") == 1
+
+
 @pytest.mark.parametrize("option", [{}, {"minPartitions": "4"}, {"maxRecordsPerPartition": "2"}])
 def test_tasks_keep_their_numbers_when_offsets_are_lost(
     make_topic: MakeTopic, option: dict[str, str]

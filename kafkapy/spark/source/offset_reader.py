@@ -34,8 +34,11 @@ class OffsetReader:
         self._cluster = cluster
         self._options = options
 
-    def partitions(self, *, must_exist: bool = True) -> list[TopicPartition]:
-        """The existing partitions that the options select, sorted.
+    def partitions(
+        self, *, must_exist: bool = True, warn: Callable[[str], object] = log.warning
+    ) -> list[TopicPartition]:
+        """The existing partitions that the options select, sorted. `warn` gets the missing ones, if
+        the query goes on without them.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, with the missing names, if `must_exist`; the
@@ -60,7 +63,7 @@ class OffsetReader:
                 hint = f"{message}; 'kafkapy topics --list' shows its topics"
                 raise ApiError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, hint)
             if not self._options.fail_on_data_loss:
-                log.warning("%s. The query goes on, because failOnDataLoss is false.", message)
+                warn(f"{message}. The query goes on, because failOnDataLoss is false.")
         return sorted(existing.intersection(assigned) if assigned else existing)
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> Offsets:

@@ -68,6 +68,7 @@ class KafkapyStreamReader(
         self._last_trigger: float | None = None
         self._committed: Offsets = {}  # for commitGroupId
         self._start_error: KafkapyError | None = None  # of a new query
+        self._last_warning = ""
 
     def initialOffset(self) -> dict[str, Any]:
         """The start of a query without a checkpoint; `offsets.START_KEY` explains when it is not
@@ -156,7 +157,7 @@ class KafkapyStreamReader(
             return []
         begin, until = start_of(start, end), from_json_object(end)
         reader = self._reader()
-        existing = reader.partitions(must_exist=False)
+        existing = reader.partitions(must_exist=False, warn=self._warn)
         existing = [tp for tp in existing if tp in until]
         earliest, latest = reader.earliest(existing), reader.latest(existing, until)
         planned, losses = plan_ranges(begin, until, earliest, latest)
@@ -212,9 +213,18 @@ class KafkapyStreamReader(
     def _fetch_latest(self, known: Offsets) -> Offsets:
         reader = self._reader()
         must_exist = self._options.fail_on_data_loss
-        self._latest = reader.latest(reader.partitions(must_exist=must_exist), known)
+        existing = reader.partitions(must_exist=must_exist, warn=self._warn)
+        self._latest = reader.latest(existing, known)
         self._latest_until = time.monotonic() + IDLE_WAIT_S
         return self._latest
+
+    def _warn(self, message: str) -> None:
+        """Log a warning, unless the previous request had the same one: an idle query makes ten
+        requests a second.
+        """
+        if message != self._last_warning:
+            log.warning(message)
+        self._last_warning = message
 
     def _reader(self) -> OffsetReader:
         return offset_reader(self._options)
