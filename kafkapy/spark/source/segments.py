@@ -117,8 +117,8 @@ def find_replicas(paths: Sequence[str]) -> list[Replica]:
         directories = [path] if _base_offsets(path) else sorted(filter(Path.is_dir, path.iterdir()))
         for directory in directories:
             name = _PARTITION.fullmatch(directory.name)
-            offsets = _base_offsets(directory)
-            if name is not None and offsets:
+            # Others are not opened: only root may read lost+found.
+            if name is not None and (offsets := _base_offsets(directory)):
                 tp = TopicPartition(name[1], int(name[2]))
                 found.append(Replica(tp, directory, offsets))
     if not found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,23 @@ def test_every_record_of_every_segment(tmp_path: Path) -> None:
     assert values(one) == [str(i) for i in range(7)]
     assert one.log_end_offset() == 7
     assert replica(tmp_path / "orders-0").base_offsets == (0, 3)  # named itself
+
+
+def test_a_directory_that_only_root_may_read_does_not_hide_the_logs_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log directory that is a file system of its own has a lost+found (mode 0700)."""
+    LogBuilder(tmp_path).append(count=3).stop()
+    (tmp_path / "lost+found").mkdir()
+    iterdir = Path.iterdir
+
+    def guarded(path: Path) -> Iterator[Path]:
+        if path.name == "lost+found":
+            raise PermissionError(13, "Permission denied", str(path))
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", guarded)
+    assert values(replica(tmp_path)) == ["0", "1", "2"]
 
 
 def test_bounds_choose_segments_and_records(tmp_path: Path) -> None:
