@@ -85,6 +85,15 @@ class JobConf:
         properties = {PROPERTY + k: v for k, v in self.properties.items() if k in PUBLIC_PROPERTIES}
         return {name: value for name, value in conf.items() if value is not None} | properties
 
+    def flags_of_transforms(self) -> list[str]:
+        """The given flags that only `transform_job` reads."""
+        given = {
+            "--schema": self.schema is not None,
+            "--once": self.once,
+            "--metrics-port": self.metrics_port is not None,
+        }
+        return [name for name, is_given in given.items() if is_given]
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:
@@ -171,7 +180,7 @@ def command_line(
     topic to read.
 
     Raises:
-        ConfigError: the script cannot be read.
+        ConfigError: the script cannot be read, or a flag would have no effect on it.
     """
     environ = os.environ if environ is None else environ
     remote = not is_local(submission, spark_home, environ)
@@ -201,6 +210,11 @@ def command_line(
             files = submission.values("--files") or setting_items("spark.files")
             options += ["--files", ",".join([*files, script])]
         script = _transform_job()
+    elif flags := job_conf.flags_of_transforms():
+        raise ConfigError(
+            f"{', '.join(flags)} would have no effect: only --sql uses it, and with --from a "
+            "script that defines transform(df)"
+        )
     words = [str(spark_home / "bin" / "spark-submit"), *options]
     return [*words, *((script, *arguments) if script is not None else ())]
 

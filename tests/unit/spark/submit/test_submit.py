@@ -191,6 +191,27 @@ def test_a_transform_is_run_by_its_own_job(tmp_path: Path, home: Path) -> None:
     assert words(str(script), home, JobConf())[-1] == str(script)
 
 
+@pytest.mark.parametrize(
+    ("flag", "wired"),
+    [
+        ("--once", replace(WIRED, once=True)),
+        ("--schema", replace(WIRED, schema="a INT")),
+        ("--metrics-port", replace(WIRED, metrics_port=9404)),
+    ],
+)
+def test_a_stream_that_should_end_does_not_run_for_ever_because_its_script_is_no_transform(
+    flag: str, wired: JobConf, home: Path, script: str, tmp_path: Path
+) -> None:
+    """A script that writes its own stream never saw these flags."""
+    with pytest.raises(ConfigError, match=f"{flag} would have no effect: .* transform"):
+        words(script, home, wired)
+    job = tmp_path / "t.py"
+    job.write_text("def transform(df):\n    return df\n")
+    assert words(str(job), home, wired)[-1] == str(job)
+    with pytest.raises(ConfigError, match="--from"):
+        words(str(job), home, replace(wired, source=None))
+
+
 def test_a_script_that_cannot_be_read(home: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Cannot read the script nowhere\.py"):
         words("nowhere.py", home)
