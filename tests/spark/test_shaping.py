@@ -29,6 +29,12 @@ def test_values_unfold_and_rows_fold(spark: SparkSession) -> None:
     assert to_json_rows(folded) is folded
 
 
+def test_rows_of_keys_alone_do_not_get_an_empty_json_object_as_value(spark: SparkSession) -> None:
+    """The sink refuses them, as Spark's Kafka sink does: "Required attribute 'value' not found"."""
+    keys = spark.sql("SELECT 'k' AS key, 't' AS topic")
+    assert to_json_rows(keys) is keys
+
+
 def test_a_schema_that_is_no_ddl(spark: SparkSession) -> None:
     with pytest.raises(ConfigError, match="is not DDL such as 'id INT"):
         parse_json_rows(spark.range(1).selectExpr("CAST(id AS STRING) AS value"), "id of INT")

@@ -44,13 +44,14 @@ def parse_json_rows(frame: DataFrame, ddl: str) -> DataFrame:
 
 
 def to_json_rows(frame: DataFrame) -> DataFrame:
-    """Rows for the sink. Without a column `value`, all columns except the sink's own become
-    JSON.
+    """Rows for the sink. Without a column `value`, all columns except the sink's own become JSON.
+    If there are no others, the sink refuses the rows.
     """
-    if "value" in frame.columns:
+    rest = [name for name in frame.columns if name not in COLUMN_TYPES]
+    if "value" in frame.columns or not rest:
         return frame
     from pyspark.sql import functions as F
 
     sink_columns = [name for name in frame.columns if name in COLUMN_TYPES]
-    rest = [F.col(f"`{name}`") for name in frame.columns if name not in COLUMN_TYPES]
-    return frame.select(F.to_json(F.struct(*rest)).alias("value"), *sink_columns)
+    fields = F.struct(*(F.col(f"`{name}`") for name in rest))
+    return frame.select(F.to_json(fields).alias("value"), *sink_columns)
