@@ -43,6 +43,15 @@ def test_it_is_found_and_reads_every_record_once(
     assert frame.where("partition = 1 and cast(key as string) = 'key 10'").count() == 1
 
 
+@pytest.mark.parametrize("source", ["kafkapy", "kafkapy-segments"])
+def test_a_table_whose_options_spark_would_lose_is_refused_with_what_to_use(
+    spark: SparkSession, source: str
+) -> None:
+    with pytest.raises(AnalysisException, match=f"USING `{source}` OPTIONS") as caught:
+        spark.sql(f"CREATE TABLE lost USING `{source}` OPTIONS (subscribe 't')")
+    assert "CREATE TEMPORARY VIEW" in str(caught.value)
+
+
 def test_headers_and_nulls(spark: SparkSession, make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.send([(0, None, b"v"), (0, b"k", None)])

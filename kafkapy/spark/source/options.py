@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeVar
@@ -185,15 +185,33 @@ def _commit_group_id(options: Mapping[str, str], streaming: bool | None) -> str 
     return group.strip()
 
 
+def refuse_unknown(names: Collection[str], known: Mapping[str, str], source: str) -> None:
+    """Check the names of options, in lower case. `known` has the right ones by their lower case.
+
+    Raises:
+        ConfigError: names the option, and a similar one; or the options are those of a table.
+    """
+    if "provider" in names:
+        raise ConfigError(
+            f"CREATE TABLE cannot use {source}: Spark does not pass the options of a table to a "
+            f"Python source. Use CREATE TEMPORARY VIEW ... USING `{source}` OPTIONS (...)"
+        )
+    for name in names:
+        if name not in known:
+            matches = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean '{known[matches[0]]}'?" if matches else ""
+            raise ConfigError(f"Unknown option '{name}' for the {source} source.{hint}")
+
+
 def _refuse_unknown(options: Mapping[str, str]) -> None:
     known = {name.lower(): name for name in OPTIONS}
     known |= {f"kafka.{name}": f"kafka.{name}" for name in CONSUMER_ONLY}
-    for name in options:
-        is_property = name.startswith("kafka.") and is_client_name(name.removeprefix("kafka."))
-        if name not in known and not is_property:
-            matches = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean '{known[matches[0]]}'?" if matches else ""
-            raise ConfigError(f"Unknown option '{name}' for the kafkapy source.{hint}")
+    others = [
+        name
+        for name in options
+        if not (name.startswith("kafka.") and is_client_name(name.removeprefix("kafka.")))
+    ]
+    refuse_unknown(others, known, "kafkapy")
 
 
 def _subscription(options: Mapping[str, str]) -> Subscription:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +16,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.spark.source.batch_reader import PUSHDOWN_WORKER
 from kafkapy.spark.source.option_table import SEGMENT_OPTIONS
+from kafkapy.spark.source.options import refuse_unknown
 from kafkapy.spark.source.pushdown import Bounds, push_filters
 from kafkapy.spark.source.segments import (
     Replica,
@@ -50,11 +50,7 @@ def parse_segments_options(given: Mapping[str, str]) -> SegmentsOptions:
         ConfigError: names the option, its value and what is allowed.
     """
     options = {name.lower(): value for name, value in given.items()}
-    for name in options:
-        if name not in _KNOWN:
-            matches = difflib.get_close_matches(name, _KNOWN, n=1)
-            hint = f" Did you mean '{_KNOWN[matches[0]]}'?" if matches else ""
-            raise ConfigError(f"Unknown option '{name}' for the kafkapy-segments source.{hint}")
+    refuse_unknown(options, _KNOWN, "kafkapy-segments")
     paths = tuple(comma_separated(options.get("path", "")))
     if not paths:
         raise ConfigError("Name the log directories: .load('/var/lib/kafka/data')")
