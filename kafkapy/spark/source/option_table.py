@@ -180,7 +180,8 @@ SEGMENT_OPTIONS: Final = (
         "failOnDataLoss",
         "batch",
         "true",
-        "fail at a corrupt batch; `false`: a warning with the file, and on with the next segment",
+        "fail at a corrupt batch or a deleted file; `false`: a warning with the file, and on with"
+        " the next segment",
     ),
 )
 """The options of `format("kafkapy-segments")`."""

@@ -149,8 +149,8 @@ def read_segment(
     """Yield the records of a segment within the bounds as `pyarrow.RecordBatch`es of some columns.
 
     Raises:
-        ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, after which the
-          segment ends.
+        ApiError: CORRUPT_MESSAGE, or OFFSET_OUT_OF_RANGE for a deleted file, naming the file; with
+          `skip_corrupt` a warning, after which the segment ends.
     """
     from kafkapy.record.columns import decode_columns  # not on the driver: see `engine`
     from kafkapy.spark.source.arrow import fields_to_decode, record_batches
@@ -214,8 +214,20 @@ def _base_offsets(directory: Path) -> tuple[int, ...]:
 
 
 def _map_file(path: Path) -> memoryview:
-    """Map a file into memory. The map is released with its last view."""
-    with path.open("rb") as file:
+    """Map a file into memory. The map is released with its last view.
+
+    Raises:
+        ApiError: OFFSET_OUT_OF_RANGE, naming the file, if it does not exist any more.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        raise ApiError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{path} was deleted after the read was planned. "
+            'To go on without it, set the source option "failOnDataLoss" to "false"',
+        ) from None
+    with file:
         if path.stat().st_size == 0:  # an empty file cannot be mapped
             return memoryview(b"")
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -63,6 +63,19 @@ def test_a_directory_that_only_root_may_read_does_not_hide_the_logs_beside_it(
     assert values(replica(tmp_path)) == ["0", "1", "2"]
 
 
+def test_a_segment_that_a_broker_deletes_while_it_is_read_loses_only_itself(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    LogBuilder(tmp_path).append(count=3).roll().append(count=2).stop()
+    one = replica(tmp_path)
+    (tmp_path / "orders-0" / f"{0:020}.log").unlink()  # after the plan, by retention
+    with pytest.raises(ApiError, match=r"00\.log was deleted after .*failOnDataLoss"):
+        values(one)
+    with caplog.at_level(logging.WARNING):
+        assert values(one, lax=True) == ["3", "4"]
+    assert "00.log was deleted" in caplog.text
+
+
 def test_bounds_choose_segments_and_records(tmp_path: Path) -> None:
     LogBuilder(tmp_path).append(count=3).roll().append(count=3).roll().append(count=3).stop()
     one = replica(tmp_path)
