@@ -10,6 +10,7 @@ import ast
 import importlib.util
 import io
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -51,6 +52,7 @@ FLAGS: Final = frozenset(
 
 _PYTHON_CONFS: Final = frozenset(("spark.pyspark.python", "spark.pyspark.driver.python"))
 _ENTRY_MODULES: Final = ("pyspark_kafkapy.py", "pyspark_kafkapy_segments.py")
+_URL: Final = re.compile(r"(?!file:)[a-z][a-z0-9+.-]*:/")
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)  # the same files give the same zip
 
 
@@ -334,12 +336,13 @@ def _setting_in(properties_file: Path, name: str) -> str | None:
 
 
 def defines_transform(script: str) -> bool:
-    """Whether a Python file defines `transform` at its top level. The file is not run.
+    """Whether a Python file defines `transform` at its top level. The file is not run. A script on
+    other machines, such as `local:///opt/job.py` in an image, counts as one that does not.
 
     Raises:
         ConfigError: the file cannot be read or is not Python.
     """
-    if not script.endswith(".py"):
+    if not script.endswith(".py") or _URL.match(script):
         return False
     try:
         tree = ast.parse(Path(script).read_bytes(), script)

@@ -212,6 +212,12 @@ def test_a_stream_that_should_end_does_not_run_for_ever_because_its_script_is_no
         words(str(job), home, replace(wired, source=None))
 
 
+@pytest.mark.parametrize("url", ["local:///opt/job.py", "hdfs://n:8020/job.py", "s3a://b/job.py"])
+def test_a_script_in_an_image_or_a_store_can_read_topics(url: str, home: Path) -> None:
+    """Kubernetes and YARN find it; this machine cannot read it."""
+    assert words(f"--master k8s://h --deploy-mode cluster {url} x", home)[-2:] == [url, "x"]
+
+
 def test_a_script_that_cannot_be_read(home: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"Cannot read the script nowhere\.py"):
         words("nowhere.py", home)
