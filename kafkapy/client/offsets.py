@@ -68,20 +68,26 @@ class RequestSender(Protocol):
 def list_offsets(
     cluster: RequestSender, timestamps: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, OffsetResult]:
-    """Request offsets from the leaders. Partitions whose leader moved are retried until the API
-    timeout.
+    """Request offsets from the leaders. Partitions whose leader moved, or does not have them yet,
+    are retried until the API timeout.
     """
     results: dict[TopicPartition, OffsetResult] = {}
     pending = dict(timestamps)
     for attempt in cluster.attempts():
         for leader, partitions in _by_leader(cluster, pending, results, attempt > 0).items():
             results |= _list_at_leader(cluster, leader, partitions, isolation_level)
-        pending = {
-            tp: timestamps[tp] for tp in pending if cluster.is_moved_error(results[tp].error)
-        }
+        pending = {tp: timestamps[tp] for tp in pending if _may_pass(cluster, results[tp])}
         if not pending:
             break
     return results
+
+
+def _may_pass(cluster: RequestSender, result: OffsetResult) -> bool:
+    """Whether a later request may succeed. The leader of a new partition may learn of it after the
+    broker that sent the metadata; its own error has no text.
+    """
+    is_new = result.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not result.message
+    return is_new or cluster.is_moved_error(result.error)
 
 
 def _by_leader(

@@ -4,10 +4,11 @@ The transactional id consists of query, batch and partition. So a repeated task,
 restart of the query, can look up its transaction at the coordinator. If it was committed, the rows
 are not written again. If not, a new transaction fences and aborts the old one.
 
-It depends on four conditions (docs/explanation/spark-guarantees.md): the rows of a batch's
+It depends on five conditions (docs/explanation/spark-guarantees.md): the rows of a batch's
 partition are the same when they are computed again, the coordinator has not expired the id
-(`transactional.id.expiration.ms`, 7 days), a task ends within `kafka.transaction.timeout.ms`, and
-Spark does not run two attempts of a task at once (speculation is off).
+(`transactional.id.expiration.ms`, 7 days), a task ends within `kafka.transaction.timeout.ms`, Spark
+does not run two attempts of a task at once (speculation is off), and no other query has a copy of
+the checkpoint.
 """
 
 from __future__ import annotations

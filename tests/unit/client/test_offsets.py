@@ -68,6 +68,28 @@ def test_a_leader_that_moved_is_asked_again() -> None:
     assert len(scripted.requests_of(ApiKey.METADATA)) == 2
 
 
+def test_a_leader_that_does_not_have_a_new_partition_yet_ends_no_query() -> None:
+    """The metadata came from a broker that knew the partition earlier than its leader."""
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    answers = [lambda r, p: offsets(r, p, unknown), offsets]
+    cluster, scripted = cluster_on({ApiKey.LIST_OFFSETS: answers})
+    found = cluster.list_offsets({TopicPartition("t", 0): LATEST_TIMESTAMP})
+    assert found[TopicPartition("t", 0)].offset == 9001
+    assert len(scripted.requests_of(ApiKey.METADATA)) == 2
+
+
+def test_a_partition_that_is_deleted_while_it_is_asked_for_is_not_waited_for() -> None:
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    answers = {
+        ApiKey.LIST_OFFSETS: lambda r, p: offsets(r, p, unknown),
+        ApiKey.METADATA: [metadata(TOPICS, brokers=BROKERS), metadata({}, brokers=BROKERS)],
+    }
+    cluster, scripted = cluster_on(answers)
+    tp = TopicPartition("t", 0)
+    assert cluster.list_offsets({tp: LATEST_TIMESTAMP})[tp].error is unknown
+    assert len(scripted.requests_of(ApiKey.LIST_OFFSETS)) == 1
+
+
 @pytest.mark.parametrize(
     ("partition", "code", "said"),
     [
