@@ -9,14 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer
 from confluent_kafka.admin import AdminClient
 from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ConfigError
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source import stream_reader
+from kafkapy.spark.source.offset_reader import offset_reader
 from kafkapy.spark.source.offsets import DataLossError, from_json_object
 from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.source.stream_reader import KafkapyStreamReader
@@ -405,6 +407,51 @@ def test_a_deleted_topic_is_a_loss_that_is_named(
     assert read(lax, start, end) == [f"value {i}" for i in range(3)]
     assert lax.latestOffset(end, ALL)[kept.name] == {"0": 3}
     assert gone.name not in lax.latestOffset(end, ALL)
+
+
+def test_a_topic_that_is_gone_is_named_before_it_is_gone_from_the_checkpoint(
+    make_topic: MakeTopic,
+) -> None:
+    """An ACL may hide a topic for a while. A restarted query repeats a batch that Spark has
+    planned, and would fail for ever. With `failOnDataLoss=false`, it would read the topic again.
+    """
+    kept, gone = make_topic(), make_topic()
+    kept.write(3)
+    gone.write(3)
+    options = {"kafka.bootstrap.servers": kept.servers, "startingOffsets": "earliest"}
+    options["subscribePattern"] = f"{kept.name}|{gone.name}"
+    stream = KafkapyStreamReader(parse_options(options, streaming=True))
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    gone.delete()
+    kept.write(1)
+    with pytest.raises(DataLossError, match=f"{gone.name}-0 is gone; offsets from 3 on"):
+        stream.latestOffset(end, ALL)
+
+
+def test_an_open_transaction_does_not_spoil_the_checkpoint_of_a_query_that_reads_committed_now(
+    make_topic: MakeTopic,
+) -> None:
+    topic = make_topic()
+    producer = Producer(
+        {"bootstrap.servers": topic.servers, "transactional.id": topic.name, **QUIET}
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic.name, b"value 0")
+    producer.flush()
+    stream = reader(topic)
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+
+    restarted = reader(topic, **{"kafka.isolation.level": "read_committed"})
+    with pytest.raises(DataLossError, match="-0 ends at offset 0 now, before offset 1"):
+        restarted.latestOffset(end, ALL)
+    producer.commit_transaction()
+    written = topic.write(2)
+    committed = {**topic.options, "kafka.isolation.level": "read_committed"}
+    offsets = offset_reader(parse_options(committed, streaming=False))
+    place = TopicPartition(topic.name, 0)
+    wait_until(lambda: offsets.latest([place])[place] == 4, "the end of the transaction")
+    assert read(restarted, end, restarted.latestOffset(end, ALL)) == written
 
 
 def test_a_deleted_topic_does_not_fill_the_log_of_an_idle_query(

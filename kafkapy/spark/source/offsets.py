@@ -124,6 +124,15 @@ def _int_lists(value: Any) -> bool:
     return isinstance(value, list) and all(type(number) is int for number in value)
 
 
+def lost_ends(start: Offsets, end: Offsets) -> list[str]:
+    """A message for each partition that has no end any more, or one before its start."""
+    gone = sorted(start.keys() - end.keys())
+    shorter = sorted(tp for tp in start.keys() & end.keys() if end[tp] < start[tp])
+    return [f"{tp} is gone; offsets from {start[tp]} on were not read" for tp in gone] + [
+        f"{tp} ends at offset {end[tp]} now, before offset {start[tp]}" for tp in shorter
+    ]
+
+
 def plan_ranges(
     start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets
 ) -> tuple[list[OffsetRange], list[str]]:
@@ -134,9 +143,7 @@ def plan_ranges(
     is new, and is read from its beginning, as in Spark's Kafka source.
     """
     ranges: list[OffsetRange] = []
-    losses: list[str] = []
-    for tp in sorted(start.keys() - end.keys()):
-        losses.append(f"{tp} is gone; offsets from {start[tp]} on were not read")
+    losses = lost_ends(start, end)
     for tp, until in sorted(end.items()):
         begin = start.get(tp)
         if tp not in earliest:
@@ -149,9 +156,7 @@ def plan_ranges(
                 losses.append(new_partition_loss(tp, log_start))
             begin = log_start
         planned = OffsetRange(tp, begin, until)
-        if until < begin:
-            losses.append(f"{tp} ends at offset {until} now, before offset {begin}")
-        elif begin < until and existing_part(planned, earliest, latest) != planned:
+        if begin < until and existing_part(planned, earliest, latest) != planned:
             losses.append(
                 f"{tp} has offsets {log_start} to {log_end} now; {begin} to {until} were to be read"
             )

@@ -31,6 +31,7 @@ from kafkapy.spark.source.offsets import (
     end_offset,
     existing_part,
     from_json_object,
+    lost_ends,
     new_partition_loss,
     plan_ranges,
     rate_limit,
@@ -104,9 +105,13 @@ class KafkapyStreamReader(
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next micro-batch; `start` if none is due, as Spark requires.
 
+        A loss is reported before Spark writes the end to the checkpoint: the batch would fail for
+        ever, also if the topic was only hidden by an ACL, or an open transaction by another
+        isolation level.
+
         Raises:
             KafkapyError: the query is new, and its start cannot be used.
-            DataLossError: a new partition has lost records.
+            DataLossError: partitions or records are gone, or a new partition has lost records.
         """
         if self._start_error is not None:
             raise self._start_error
@@ -115,6 +120,8 @@ class KafkapyStreamReader(
         if self._is_available_now and self._target is None:
             self._target = self._fetch_latest(begin)
         latest = self._target if self._target is not None else self._recent_latest(begin)
+        if self._options.fail_on_data_loss:
+            report_losses(lost_ends(begin, latest), True, log.warning)
         if isinstance(limit, ReadMaxRows | ReadMinRows) and self._must_delay(begin, latest):
             return start
         new = self._new_partitions(latest.keys() - begin.keys())
