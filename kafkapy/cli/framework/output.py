@@ -88,7 +88,10 @@ def _print_tables(env: Environment, tables: Sequence[Table]) -> None:
     console = Console(file=env.stdout, highlight=False)
     for table in tables:
         shown = RichTable(
-            title=table.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD
+            title=None if table.title is None else _text(table.title),
+            title_justify="left",
+            title_style="bold",
+            box=box.SIMPLE_HEAD,
         )
         for index, column in enumerate(table.columns):
             cells = [row[index] for row in table.rows]
@@ -100,7 +103,12 @@ def _print_tables(env: Environment, tables: Sequence[Table]) -> None:
 
 
 def _cell(value: object) -> Text:
+    text = str(value)
+    return _text(text, "bold red" if text in _PROBLEM_WORDS else "")
+
+
+def _text(text: str, style: str = "") -> Text:
+    """A text without markup: it may be a name that a client chose."""
     from rich.text import Text
 
-    text = str(value)
-    return Text(text, style="bold red" if text in _PROBLEM_WORDS else "")
+    return Text(text, style=style)

@@ -51,5 +51,14 @@ def test_numbers_are_right_aligned_and_trouble_is_red() -> None:
     assert "\x1b[1;31mok" not in drawn
 
 
+@pytest.mark.parametrize("name", ["[/x]", "[red]orders[/red]", "[link=http://x]orders"])
+def test_an_operator_sees_all_groups_although_one_has_brackets_in_its_name(name: str) -> None:
+    """The group id is the table's title, and rich has a markup in brackets."""
+    tables = [Table(("TOPIC",), [("t" * 40,)], title) for title in (name, "other")]
+    drawn = shown(Report("x", [], [], tables), None, Screen())
+    assert name in drawn
+    assert "other" in drawn
+
+
 def test_the_envelope_reads_back() -> None:
     assert json.loads(to_json("c", [1])) == {"kafkapy": 1, "command": "c", "data": [1]}
