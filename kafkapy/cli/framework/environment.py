@@ -6,12 +6,22 @@ Tests replace the whole environment.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 if TYPE_CHECKING:
     from kafkapy.client.transport import Connector
+
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tabs and line feeds
+
+
+def visible(text: str) -> str:
+    """A text for a terminal, with control characters as `\\u001b`. Clients choose their client ids
+    and the names of their groups, and must not control the terminals of operators.
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _null_stream(mode: str) -> TextIO:
@@ -52,11 +62,11 @@ class Environment:
         self.stdout.write(text)
 
     def line(self, text: str = "") -> None:
-        """Write one line of the result."""
-        self.stdout.write(text + "\n")
+        """Write one line of the result; to a terminal as `visible`."""
+        self.stdout.write((visible(text) if self.on_terminal else text) + "\n")
 
     def warn(self, text: str) -> None:
-        """Write one line to stderr: a warning, an error or a hint."""
+        """Write one line to stderr: a warning, an error or a hint; to a terminal as `visible`."""
         self.stdout.flush()
-        self.stderr.write(text + "\n")
+        self.stderr.write((visible(text) if self.stderr.isatty() else text) + "\n")
         self.stderr.flush()

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.environment import Environment, visible
 from kafkapy.cli.framework.options import OutputFormat
 
 if TYPE_CHECKING:
@@ -111,4 +111,4 @@ def _text(text: str, style: str = "") -> Text:
     """A text without markup: it may be a name that a client chose."""
     from rich.text import Text
 
-    return Text(text, style=style)
+    return Text(visible(text), style=style)

@@ -23,6 +23,19 @@ def test_results_and_warnings_go_their_own_ways() -> None:
     assert (env.stdout.getvalue(), env.stderr.getvalue()) == ("ab\n", "c\n")
 
 
+def test_a_group_id_of_another_client_cannot_control_an_operators_terminal() -> None:
+    """It could set the clipboard, hide rows, or forge the lines that the operator acts on."""
+    name = "payments\x1b]52;c;cm0=\x07\x9b2J\r"
+    shown, piped = Screen(), io.StringIO()
+    env = Environment(stdout=shown, stderr=shown)
+    env.line(f"{name}\té")
+    env.warn(name)
+    safe = "payments\\u001b]52;c;cm0=\\u0007\\u009b2J\\u000d"
+    assert shown.getvalue() == f"{safe}\té\n{safe}\n"
+    Environment(stdout=piped).line(name)
+    assert piped.getvalue() == f"{name}\n"  # programs get what Kafka's tools print
+
+
 def test_who_is_looking() -> None:
     pipe, screen = io.StringIO(), Screen()
     assert Environment(stdin=screen, stdout=screen).interactive

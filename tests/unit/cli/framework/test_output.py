@@ -51,6 +51,15 @@ def test_numbers_are_right_aligned_and_trouble_is_red() -> None:
     assert "\x1b[1;31mok" not in drawn
 
 
+def test_a_client_id_in_a_table_cannot_control_an_operators_terminal() -> None:
+    """Each client chooses its client id, which `consumer-groups --describe --members` shows."""
+    table = Table(("CLIENT-ID",), [("a\x1b]0;owned\x07\x1b[2J",)])
+    drawn = shown(Report("x", [], [], [table]), None, Screen())
+    assert "\x1b]" not in drawn
+    assert "\x1b[2J" not in drawn
+    assert r"a\u001b]0;owned\u0007\u001b[2J" in drawn
+
+
 @pytest.mark.parametrize("name", ["[/x]", "[red]orders[/red]", "[link=http://x]orders"])
 def test_an_operator_sees_all_groups_although_one_has_brackets_in_its_name(name: str) -> None:
     """The group id is the table's title, and rich has a markup in brackets."""
