@@ -9,7 +9,8 @@ import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from contextlib import suppress
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
@@ -17,6 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 LABEL: Final = "process"
 LIMIT_S: Final = 5.0
+CONNECTIONS_MAX: Final = 16
 # Ignores `http_proxy`: the brokers are on this machine.
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -74,6 +76,42 @@ class _MergingCollector:
         yield from merge(texts)
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    """Serves a limited number of connections. At the limit, a new connection replaces the oldest
+    one that has not sent its whole request. If there is none, the new one is closed.
+    """
+
+    def __init__(
+        self, address: tuple[str, int], handler: type[http.server.BaseHTTPRequestHandler]
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._lock = threading.Lock()
+        self._is_waiting: dict[socket.socket, bool] = {}  # for its request; in order of arrival
+        super().__init__(address, handler)
+
+    def request_received(self, connection: socket.socket) -> None:
+        """Record that a connection waits for its response now."""
+        with self._lock:
+            self._is_waiting[connection] = False
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        with self._lock:
+            if len(self._is_waiting) >= CONNECTIONS_MAX:
+                oldest = next((each for each, waits in self._is_waiting.items() if waits), None)
+                if oldest is None:
+                    return False
+                self._is_waiting[oldest] = False
+                with suppress(OSError):  # the client has disconnected
+                    oldest.shutdown(socket.SHUT_RDWR)  # ends the thread, which closes it
+            self._is_waiting[request] = True
+        return True
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._is_waiting.pop(request, None)
+        super().shutdown_request(request)
+
+
 class MergedMetricsServer:
     """Serves GET /metrics in a thread of its own."""
 
@@ -90,6 +128,7 @@ class MergedMetricsServer:
             timeout = LIMIT_S
 
             def do_GET(self) -> None:
+                server.request_received(self.connection)
                 found = self.path.partition("?")[0] in ("/", "/metrics")
                 body = generate_latest(registry) if found else b"try /metrics\n"
                 self.send_response(200 if found else 404)
@@ -101,10 +140,7 @@ class MergedMetricsServer:
             def log_message(self, format: str, *args: object) -> None:
                 """Log nothing for requests."""
 
-        class Server(http.server.ThreadingHTTPServer):
-            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-
-        self._server = Server((host, port), Handler)
+        self._server = server = _Server((host, port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics")
         self._thread.start()
 

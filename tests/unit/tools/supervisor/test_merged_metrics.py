@@ -12,9 +12,17 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetch_text, merge, total
+from kafkapy.tools.supervisor import merged_metrics
+from kafkapy.tools.supervisor.merged_metrics import (
+    CONNECTIONS_MAX,
+    MergedMetricsServer,
+    fetch_text,
+    merge,
+    total,
+)
 from tests.harness.plugins import unchecked
 from tests.harness.processes.broker_process import free_port
+from tests.harness.processes.waiting import LIMIT_S
 
 ONE = """# HELP messages_total Messages
 # TYPE messages_total counter
@@ -103,4 +111,52 @@ def test_an_address_of_ipv6_is_one() -> None:
         with urllib.request.urlopen(f"http://[::1]:{server.port}/metrics") as answer:
             assert answer.status == 200
     finally:
+        server.close()
+
+
+def test_clients_that_send_no_request_cannot_use_up_the_descriptors_of_the_supervisor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It needs some to start a broker that died. Each byte of a request extends the limit."""
+    monkeypatch.setattr(merged_metrics, "LIMIT_S", 10 * LIMIT_S)
+    server = MergedMetricsServer("127.0.0.1", 0, dict)
+    idle: list[socket.socket] = []
+    try:
+        for _ in range(CONNECTIONS_MAX + 3):
+            idle.append(socket.create_connection(("127.0.0.1", server.port), LIMIT_S))
+            idle[-1].sendall(b"GET /metrics HTTP/1.1\r\nX: ")
+        assert idle[0].recv(1) == b""  # closed, for one that is newer
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
+            assert answer.status == 200
+    finally:
+        for connection in idle:
+            connection.close()
+        server.close()
+
+
+def test_many_requests_at_once_cannot_use_up_the_memory_of_the_supervisor() -> None:
+    """Each fetches the metrics of all brokers."""
+    is_open = threading.Event()
+    started = threading.Semaphore(0)
+
+    def ports() -> dict[int, int]:
+        started.release()
+        assert is_open.wait(LIMIT_S)
+        return {}
+
+    server = MergedMetricsServer("127.0.0.1", 0, ports)
+    asking: list[socket.socket] = []
+    try:
+        for _ in range(CONNECTIONS_MAX):
+            asking.append(socket.create_connection(("127.0.0.1", server.port), LIMIT_S))
+            asking[-1].sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            assert started.acquire(timeout=LIMIT_S)
+        with socket.create_connection(("127.0.0.1", server.port), LIMIT_S) as refused:
+            assert refused.recv(1) == b""
+        is_open.set()
+        assert asking[0].recv(12) == b"HTTP/1.0 200"
+    finally:
+        is_open.set()
+        for connection in asking:
+            connection.close()
         server.close()
