@@ -23,7 +23,9 @@ from typing import Final
 from kafkapy.client.properties import int_property
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.java_environment import LOGIN_CONFIG
 from kafkapy.tools.local import broker_processes
+from kafkapy.zk.service.jaas_users import digest_users
 
 PROCESSES_MAX: Final = 128
 ID_STEP: Final = 100
@@ -88,6 +90,27 @@ def check(properties: Mapping[str, str], processes: int) -> None:
                     f"Brokers {owners[port]} and {number} would both listen on port {port}: give"
                     f" the listeners ports that differ by no multiple of {PORT_STEP}"
                 )
+
+
+def check_store(properties: Mapping[str, str]) -> None:
+    """Refuse to serve the store of secured brokers without logins. Every user of the machine can
+    connect to it, even though only one can read its file.
+
+    Raises:
+        ConfigError: the brokers have an authorizer or a secured listener, and no ZooKeeper, no
+            address for the store and no logins for it.
+    """
+    protocols = (properties.get(key, "") for key in ("listeners", "listener.security.protocol.map"))
+    is_secured = properties.get("authorizer.class.name") or re.search("SSL|SASL", str([*protocols]))
+    if not is_secured or properties.get("zookeeper.connect") or properties.get(LISTEN):
+        return
+    if not digest_users(properties.get(LOGIN_CONFIG)):
+        raise ConfigError(
+            "--processes serves the store of the first broker on loopback, where every user of this"
+            " machine could read the credentials and change the ACLs of these secured brokers: name"
+            " a JAAS file with the sections Server and Client in KAFKA_OPTS, or set"
+            " zookeeper.connect"
+        )
 
 
 def _directory(name: str, number: int) -> str:

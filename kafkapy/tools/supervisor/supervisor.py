@@ -94,9 +94,10 @@ class Supervisor:
 
         Raises:
             ConfigError: the properties do not allow `processes` brokers, or a value is not a number
-                or not a port.
+                or not a port; or every user could change the store of secured brokers.
         """
         process_properties.check(properties, processes)
+        process_properties.check_store(properties)
         _check_mounts(properties, processes)
         self._metrics_port = int_property(properties, _METRICS_PORT, -1)
         _is_port(_METRICS_PORT, self._metrics_port)

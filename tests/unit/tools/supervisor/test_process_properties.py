@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.supervisor.process_properties import LISTEN, check, overrides
+from kafkapy.common.java_environment import LOGIN_CONFIG
+from kafkapy.tools.supervisor.process_properties import LISTEN, check, check_store, overrides
+from kafkapy.tools.supervisor.supervisor import Supervisor
 
 STORE = "127.0.0.1:2181"
 FILE = {
@@ -87,3 +91,29 @@ def test_an_id_that_is_no_number_is_named() -> None:
     message = r"Invalid value one for configuration broker\.id: Not a number"
     with pytest.raises(ConfigError, match=message):
         overrides({"broker.id": "one"}, 1, "m", STORE)
+
+
+SECURED = [
+    {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"},
+    {"listeners": "SASL_PLAINTEXT://:9092"},
+    {"listeners": "CLIENTS://:9092", "listener.security.protocol.map": "CLIENTS:SSL"},
+]
+
+
+@pytest.mark.parametrize("properties", SECURED)
+def test_other_users_of_the_machine_cannot_change_the_acls_of_secured_brokers(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    """The store, which only the broker's user may read in its file, was served to everybody."""
+    with pytest.raises(ConfigError, match="every user of this machine"):
+        Supervisor(2, [], properties, lambda _: None)
+    jaas = tmp_path / "jaas.conf"
+    module = "org.apache.zookeeper.server.auth.DigestLoginModule required"
+    jaas.write_text(f'Server {{ {module} user_kafka="secret"; }};\n')
+    check_store({**properties, LOGIN_CONFIG: str(jaas)})
+    check_store({**properties, "zookeeper.connect": "zk:2181"})
+    check_store({**properties, LISTEN: "10.0.0.1:2181"})
+
+
+def test_brokers_without_security_serve_their_store_as_before() -> None:
+    check_store({"listeners": "PLAINTEXT://:9092", "authorizer.class.name": ""})
