@@ -83,7 +83,12 @@ def run(options: ServerOptions, env: Environment) -> ExitStatus:
 
 
 def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
+    from kafkapy.tools.local.broker_processes import log_dirs
+    from kafkapy.tools.local.private_files import check_owner
+
     properties = _properties(options, file)
+    for directory in log_dirs(properties):
+        check_owner(Path(directory), "log.dirs")
     if options.until_eof and (options.daemon or options.processes is not None):
         raise UsageError(
             "--until-eof is for one broker in the foreground, not with --daemon or --processes"
@@ -94,7 +99,6 @@ def _start(options: ServerOptions, file: str | None, env: Environment) -> ExitSt
         from kafkapy.tools.local.broker_processes import (
             OUTPUT_FILE,
             SUPERVISOR_OUTPUT_FILE,
-            log_dirs,
             start_in_background,
         )
 

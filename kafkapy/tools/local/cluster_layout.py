@@ -13,8 +13,6 @@ The files of a cluster in DIR:
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -23,7 +21,7 @@ from typing import Any, Final
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local.ports import free_port
-from kafkapy.tools.local.private_files import write_config_privately
+from kafkapy.tools.local.private_files import check_owner, write_config_privately
 from kafkapy.tools.zookeeper.implementations import Implementation
 
 HOST: Final = "127.0.0.1"
@@ -191,7 +189,7 @@ def load(directory: Path) -> ClusterLayout | None:
     """
     file = directory / FILE
     try:
-        _check_owner(directory)
+        check_owner(directory, "--dir")
         found = json.loads(file.read_text())
         return _decoded(directory, found)
     except FileNotFoundError:
@@ -200,19 +198,6 @@ def load(directory: Path) -> ClusterLayout | None:
         raise ConfigError(f"Cannot read {file}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file} is damaged ({error}): repair or remove it") from error
-
-
-def _check_owner(directory: Path) -> None:
-    """Refuse a directory that another user has created where every user can, as in /tmp: its links
-    and its properties would act with the rights of this user.
-
-    Raises:
-        ConfigError: it belongs to another user.
-        OSError: it cannot be found.
-    """
-    is_own = directory.stat().st_uid == os.geteuid()
-    if not is_own and directory.parent.stat().st_mode & stat.S_ISVTX:
-        raise ConfigError(f"{directory} belongs to another user: name another one with --dir")
 
 
 def _decoded(directory: Path, found: Any) -> ClusterLayout:

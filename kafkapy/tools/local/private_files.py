@@ -1,7 +1,12 @@
-"""Writes files that only their owner may read, because they may contain passwords."""
+"""Keeps files from other users: files that only their owner may read, because they may contain
+passwords, and directories that another user has prepared.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import stat
 from pathlib import Path
 
 from kafkapy.common.errors import ConfigError
@@ -24,3 +29,18 @@ def write_config_privately(path: Path, text: str) -> None:
         write_privately(path, text.encode())
     except OSError as error:
         raise ConfigError(f"Cannot write {path}: {error.strerror}") from error
+
+
+def check_owner(directory: Path, option: str) -> None:
+    """Refuse a directory that another user has created where every user can, as in /tmp: its links
+    and its properties would act with the rights of this user. A missing directory is accepted.
+
+    Raises:
+        ConfigError: it belongs to another user than root; `option` names another directory.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        is_shared = directory.parent.stat().st_mode & stat.S_ISVTX
+        if is_shared and directory.lstat().st_uid not in (0, os.geteuid()):
+            raise ConfigError(
+                f"{directory} belongs to another user: name another one with {option}"
+            )

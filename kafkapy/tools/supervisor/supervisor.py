@@ -37,6 +37,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes, pid_files
 from kafkapy.tools.local.background import LaunchedServer, end_on_failure
 from kafkapy.tools.local.ports import free_port
+from kafkapy.tools.local.private_files import check_owner
 from kafkapy.tools.local.service_files import STOP_LIMIT_S
 from kafkapy.tools.supervisor import process_properties
 from kafkapy.tools.supervisor.merged_metrics import MergedMetricsServer, fetch_text, total
@@ -371,8 +372,9 @@ def _check_mounts(properties: Mapping[str, str], processes: int) -> None:
 def _make_directory(directory: Path) -> None:
     """
     Raises:
-        ConfigError: the directory does not exist, and cannot be created.
+        ConfigError: another user has prepared the directory, or it cannot be created.
     """
+    check_owner(directory, "log.dirs")
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -23,7 +23,7 @@ from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local import background, pid_files
 from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.ports import check_port
-from kafkapy.tools.local.private_files import write_config_privately
+from kafkapy.tools.local.private_files import check_owner, write_config_privately
 from kafkapy.tools.zookeeper.implementations import Implementation
 from kafkapy.zk.service.settings import DATA_FILE
 
@@ -135,9 +135,10 @@ def check(config: Mapping[str, str], implementation: Implementation) -> None:
     """
     Raises:
         ConfigError: a server already runs on the data directory, or the directory has data of the
-            other implementation; the port is in use; a setting is wrong; or Java or the ZooKeeper
-            jar is missing for Apache's server.
+            other implementation, or another user has prepared it; the port is in use; a setting is
+            wrong; or Java or the ZooKeeper jar is missing for Apache's server.
     """
+    check_owner(Path(config["dataDir"]), "dataDir")
     running = server_of(config["dataDir"])
     if running is not None:
         raise ConfigError(f"A ZooKeeper runs on {config['dataDir']} already, with pid {running}")
