@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import (
     AlterPartitionReassignments,
