@@ -5,13 +5,15 @@ a resource has no entries, `allow.everyone.if.no.acl.found` decides. The entries
 those of its own name, of `*` and of every prefix of its name.
 
 A look-up does not scan the entries: it costs two dictionary reads, and one for each distinct length
-of the prefixes of that kind.
+of the prefixes of that kind. One for any resource of a kind reads only the patterns of entries that
+match the principal, the host and the operation.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, product
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
@@ -66,12 +68,15 @@ class AclAuthorizer:
         self.version = 0
         # The number of prefixes, by kind and length.
         self._prefix_lengths: dict[ResourceKind, Counter[int]] = {}
+        # The resources that have an entry (`resourceCache`).
+        self._patterns: dict[tuple[ResourceKind, AccessControlEntry], set[ResourcePattern]] = {}
 
     def update(self, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> None:
         """Replace all entries of a literal name or a prefix."""
         self.version += 1
         existed = pattern in self.acls
         new_entries = frozenset(entries)
+        self._index(pattern, self.acls.get(pattern, frozenset()), new_entries)
         if new_entries:
             self.acls[pattern] = new_entries
         else:
@@ -83,6 +88,15 @@ class AclAuthorizer:
             lengths[length] += change
             if not lengths[length]:
                 del lengths[length]
+
+    def _index(self, pattern: ResourcePattern, old: Entries, new: Entries) -> None:
+        for entry in old - new:
+            patterns = self._patterns[pattern.kind, entry]
+            patterns.remove(pattern)
+            if not patterns:
+                del self._patterns[pattern.kind, entry]
+        for entry in new - old:
+            self._patterns.setdefault((pattern.kind, entry), set()).add(pattern)
 
     def is_allowed(
         self, principal: str, host: str, operation: Operation, kind: ResourceKind, name: str
@@ -111,31 +125,33 @@ class AclAuthorizer:
         self, principal: str, host: str, operation: Operation, kind: ResourceKind
     ) -> bool:
         """Whether `principal` may perform `operation` on any resource of this kind
-        (`authorizeByResourceType`). Scans all entries: only for checks that a client causes
-        once."""
+        (`authorizeByResourceType`)."""
         if principal in self._super_users:
             return True
-        found: dict[Permission, set[ResourcePattern]] = {
-            permission: {
-                pattern
-                for pattern, entries in self.acls.items()
-                if pattern.kind is kind
-                and any(
-                    entry.permission is permission
-                    and entry.principal in (principal, WILDCARD_PRINCIPAL)
-                    and entry.host in (host, WILDCARD)
-                    and entry.operation in (operation, Operation.ALL)
-                    for entry in entries
-                )
-            }
-            for permission in (Permission.ALLOW, Permission.DENY)
-        }
-        denied = found[Permission.DENY]
-        if ResourcePattern(kind, WILDCARD, PatternType.LITERAL) in denied:
+        denied = self._patterns_for(principal, host, operation, kind, Permission.DENY)
+        if _is_in(ResourcePattern(kind, WILDCARD, PatternType.LITERAL), denied):
             return False
         if self._allow_if_none_found:
             return True
-        return any(not _is_denied(each, denied) for each in found[Permission.ALLOW])
+        allowed = self._patterns_for(principal, host, operation, kind, Permission.ALLOW)
+        return any(not _is_denied(each, denied) for each in chain.from_iterable(allowed))
+
+    def _patterns_for(
+        self,
+        principal: str,
+        host: str,
+        operation: Operation,
+        kind: ResourceKind,
+        permission: Permission,
+    ) -> list[set[ResourcePattern]]:
+        """The patterns of a kind with a matching entry: a set for each entry that matches."""
+        matching = product(
+            {principal, WILDCARD_PRINCIPAL}, {host, WILDCARD}, {operation, Operation.ALL}
+        )
+        found = (
+            self._patterns.get((kind, AccessControlEntry(*each, permission))) for each in matching
+        )
+        return [patterns for patterns in found if patterns is not None]
 
     def _entries_for(self, kind: ResourceKind, name: str) -> Iterator[Entries]:
         acls = self.acls
@@ -152,14 +168,18 @@ class AclAuthorizer:
                     yield entries
 
 
-def _is_denied(allowed: ResourcePattern, denied: set[ResourcePattern]) -> bool:
+def _is_in(pattern: ResourcePattern, sets: Sequence[set[ResourcePattern]]) -> bool:
+    return any(pattern in each for each in sets)
+
+
+def _is_denied(allowed: ResourcePattern, denied: Sequence[set[ResourcePattern]]) -> bool:
     """Whether everything that a pattern allows is denied by another pattern."""
     name = allowed.name or ""
-    if allowed.pattern is PatternType.LITERAL and allowed in denied:
+    if allowed.pattern is PatternType.LITERAL and _is_in(allowed, denied):
         return True
     if allowed.pattern is PatternType.LITERAL and name == WILDCARD:
         return False  # the prefix * covers only names that begin with *
     return any(
-        ResourcePattern(allowed.kind, name[:length], PatternType.PREFIXED) in denied
+        _is_in(ResourcePattern(allowed.kind, name[:length], PatternType.PREFIXED), denied)
         for length in range(len(name) + 1)
     )

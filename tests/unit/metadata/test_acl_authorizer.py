@@ -16,6 +16,7 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
+from tests.harness.cores.call_counts import calls
 
 TOPIC, GROUP = ResourceKind.TOPIC, ResourceKind.GROUP
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
@@ -187,6 +188,44 @@ def test_any_resource_of_a_kind() -> None:
     assert any_topic(allow_if_none_found=True)
     assert any_topic(super_users=["User:a"])
     assert not authorizer(one).is_allowed_for_any("User:a", "h", WRITE, GROUP)
+
+
+@pytest.mark.parametrize("permission", [ALLOW, DENY])
+def test_a_refused_producer_id_does_not_freeze_the_clients_of_a_broker_with_many_acls(
+    permission: Permission,
+) -> None:
+    """400 refusals scanned 2,000 entries twice each, and stopped the event loop for 5 s."""
+
+    def work_with(others: int) -> int:
+        rules = authorizer(
+            *((f"t-{i}", PREFIXED, entry(WRITE, permission, f"User:{i}")) for i in range(others)),
+            ("a", LITERAL, entry(WRITE)),
+            ("a", PREFIXED, entry(WRITE, DENY)),
+        )
+        made = calls(lambda: rules.is_allowed_for_any("User:a", "10.0.0.1", WRITE, TOPIC))
+        assert not rules.is_allowed_for_any("User:a", "10.0.0.1", WRITE, TOPIC)
+        return made.total()
+
+    assert work_with(1000) == work_with(1)
+
+
+def test_any_resource_follows_changes_of_entries() -> None:
+    rules = AclAuthorizer()
+    t, u = (ResourcePattern(TOPIC, name, LITERAL) for name in "tu")
+
+    def after(resource: ResourcePattern, *entries: AccessControlEntry) -> bool:
+        rules.update(resource, entries)
+        return rules.is_allowed_for_any("User:a", "10.0.0.1", WRITE, TOPIC)
+
+    assert after(t, entry(WRITE), entry(READ))
+    assert not after(t, entry(READ))
+    assert after(u, entry(WRITE))
+    assert after(t, entry(WRITE))
+    assert after(u), "t still allows it"
+    assert not after(t, entry(WRITE), entry(WRITE, DENY))
+    assert after(t, entry(WRITE))
+    assert not after(t)
+    assert rules._patterns == {}, "what has no entries takes no memory"
 
 
 def test_super_users_are_between_semicolons() -> None:
