@@ -48,9 +48,10 @@ class Handler:
             name = topic.topic_name
             known = image.topics.get(name)
             error = ErrorCode.NONE
+            topic_id = ZERO_UUID if known is None else known.topic_id
             if not self.authorization.is_allowed(context, Operation.READ, ResourceKind.TOPIC, name):
                 error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            topic_id = ZERO_UUID if known is None else known.topic_id
+                topic_id = ZERO_UUID  # an id would reveal that the topic exists
             found = AlterShareGroupOffsetsResponseTopic(
                 topic_name=name, topic_id=topic_id, partitions=[]
             )

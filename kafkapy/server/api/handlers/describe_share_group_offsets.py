@@ -71,6 +71,8 @@ class Handler:
                 if group.topics is None:
                     continue
                 row = _row(partition.partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                # An id would reveal that the topic exists.
+                partition = partition._replace(topic_id=ZERO_UUID)
             elif name not in image.topics:
                 row = _row(partition.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             elif partition not in share_partitions:
