@@ -1,7 +1,8 @@
 """The broker's half of SASL/OAUTHBEARER (RFC 7628, `OAuthBearerSaslServer`), without a connection.
 
 The answer to a refused token is a JSON object with the reason. The client replies %x01, and gets
-the same reason as the failure.
+the same reason as the failure. As in Kafka, it may send another token instead. Kafka validates any
+number of them; here a second refusal ends the login.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _ACKNOWLEDGEMENT: Final = b"\x01"
 
 
 class OAuthBearerServer:
-    """OAUTHBEARER: one message, or two if the token is refused."""
+    """OAUTHBEARER: one message, or two if the first token is refused."""
 
     def __init__(self, validate: Validate, now_ms: Callable[[], int]) -> None:
         """`now_ms` is the wall clock, in ms since the epoch."""
@@ -47,11 +48,12 @@ class OAuthBearerServer:
         """The answer: empty if the token is accepted, else the reason as JSON."""
         if self._refusal and token == _ACKNOWLEDGEMENT:
             raise Refused(self._refusal.decode())
-        self._refusal = b""
         authorization_id, bearer = _parse(token)
         try:
             found = self._validate(bearer)
         except IllegalToken as illegal:
+            if self._refusal:
+                raise Refused(_challenge(illegal).decode()) from None
             self._refusal = _challenge(illegal)
             return self._refusal
         if authorization_id not in ("", found.principal):

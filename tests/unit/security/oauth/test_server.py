@@ -76,6 +76,15 @@ def test_another_token_after_a_refusal() -> None:
     assert one.username == "alice"
 
 
+def test_a_client_without_a_login_cannot_fill_the_log_with_refused_tokens() -> None:
+    """The login went on: 5,000 tokens on one connection were 5,000 warnings."""
+    one = server()
+    assert one.evaluate(message("Bearer bad"))
+    with pytest.raises(Refused) as refused:
+        one.evaluate(message("Bearer narrow"))
+    assert str(refused.value) == '{"status":"insufficient_scope", "scope":"[\\"a\\"]"}'
+
+
 def test_an_authorization_id_that_is_anothers() -> None:
     with pytest.raises(Refused) as refused:
         server().evaluate(message(header="n,a=bob,"))
