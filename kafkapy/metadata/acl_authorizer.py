@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, product
 from typing import Final
 
@@ -36,6 +37,7 @@ _IMPLIED_BY: Final = {
     ),
     Operation.DESCRIBE_CONFIGS: frozenset((Operation.ALTER_CONFIGS,)),
 }
+_DECISIONS_MAX: Final = 1000
 _NO_OPERATIONS: Final[frozenset[Operation]] = frozenset()
 
 
@@ -70,10 +72,13 @@ class AclAuthorizer:
         self._prefix_lengths: dict[ResourceKind, Counter[int]] = {}
         # The resources that have an entry (`resourceCache`).
         self._patterns: dict[tuple[ResourceKind, AccessControlEntry], set[ResourcePattern]] = {}
+        # A client may have many grants which are all denied: they are compared once.
+        self._decide_for_any = lru_cache(_DECISIONS_MAX)(self._decide_for_any_resource)
 
     def update(self, pattern: ResourcePattern, entries: Iterable[AccessControlEntry]) -> None:
         """Replace all entries of a literal name or a prefix."""
         self.version += 1
+        self._decide_for_any.cache_clear()
         existed = pattern in self.acls
         new_entries = frozenset(entries)
         self._index(pattern, self.acls.get(pattern, frozenset()), new_entries)
@@ -126,6 +131,11 @@ class AclAuthorizer:
     ) -> bool:
         """Whether `principal` may perform `operation` on any resource of this kind
         (`authorizeByResourceType`)."""
+        return self._decide_for_any(principal, host, operation, kind)
+
+    def _decide_for_any_resource(
+        self, principal: str, host: str, operation: Operation, kind: ResourceKind
+    ) -> bool:
         if principal in self._super_users:
             return True
         denied = self._patterns_for(principal, host, operation, kind, Permission.DENY)

@@ -143,10 +143,11 @@ def _init_producer_id(
 ) -> OutcomeOrWork[InitProducerIdResponse]:
     if request.transactional_id is not None:
         acls.require(context, _O.WRITE, _TRANSACTIONAL_ID, request.transactional_id)
-    elif not acls.is_allowed(context, _O.IDEMPOTENT_WRITE, _CLUSTER):
+    else:
         authorizer = acls.authorizer
         assert authorizer is not None, "without one everything is allowed"
         principal, host = context.principal, context.client_host
+        # First, because the next check scans the entries of the cluster, perhaps one for each user.
         if not authorizer.is_allowed_for_any(principal, host, _O.WRITE, _TOPIC):
             acls.require(context, _O.IDEMPOTENT_WRITE, _CLUSTER)
     return served.handle(context, request)

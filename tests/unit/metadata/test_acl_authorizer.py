@@ -209,6 +209,20 @@ def test_a_refused_producer_id_does_not_freeze_the_clients_of_a_broker_with_many
     assert work_with(1000) == work_with(1)
 
 
+def test_a_denied_client_does_not_freeze_the_clients_of_a_broker_with_many_allowed_topics() -> None:
+    """Each of its requests compared 2,000 topics of all users with its denial: 40 ms."""
+
+    def work_with(topics: int) -> int:
+        rules = authorizer(
+            *((f"t-{i}", LITERAL, entry(WRITE, principal="User:*")) for i in range(topics)),
+            ("t", PREFIXED, entry(WRITE, DENY)),
+        )
+        assert not rules.is_allowed_for_any("User:a", "10.0.0.1", WRITE, TOPIC)
+        return calls(lambda: rules.is_allowed_for_any("User:a", "10.0.0.1", WRITE, TOPIC)).total()
+
+    assert work_with(1000) == work_with(1)
+
+
 def test_any_resource_follows_changes_of_entries() -> None:
     rules = AclAuthorizer()
     t, u = (ResourcePattern(TOPIC, name, LITERAL) for name in "tu")

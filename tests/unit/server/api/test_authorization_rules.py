@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import Uuid
+from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import (
     consumer_group_describe,
@@ -162,6 +163,18 @@ def test_a_producer_id_is_for_who_may_write_something(grant: Any) -> None:
     with pytest.raises(ApiError) as refusal:
         handler.ask(request)
     assert refusal.value.code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+def test_a_refused_producer_id_checks_the_users_of_the_cluster_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With an entry for each user, they were scanned twice, and other clients waited as long."""
+    handler = RecordingHandler(ApiKey.INIT_PRODUCER_ID, 4)
+    checked: list[Any] = []
+    monkeypatch.setattr(AclAuthorizer, "is_allowed", lambda _, *need: checked.append(need[-3:]))
+    with pytest.raises(ApiError):
+        handler.ask(init_producer_id.InitProducerIdRequest(transactional_id=None))
+    assert checked == [(_O.IDEMPOTENT_WRITE, CLUSTER, CLUSTER_NAME)]
 
 
 def test_coordinators_of_groups_and_transactions() -> None:
