@@ -34,9 +34,6 @@ class GroupConfig(CoordinatorConfig):
 
     offsets_topic_num_partitions: int = 50
     offsets_retention_minutes: int = 10_080
-    offsets_retention_check_interval_ms: int = 600_000
-    offsets_commit_required_acks: int = -1
-    offsets_commit_timeout_ms: int = 5_000
     offset_metadata_max_bytes: int = 4_096
     group_initial_rebalance_delay_ms: int = 3_000
     group_min_session_timeout_ms: int = 6_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from kafkapy.common.errors import ConfigError
@@ -13,8 +12,6 @@ from kafkapy.storage.checkpoints import (
     write_meta_properties,
 )
 from kafkapy.storage.filesystem import File, FileSystem
-
-logger = logging.getLogger("kafka.log.LogManager")
 
 
 class LogDirLocks:

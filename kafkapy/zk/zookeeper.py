@@ -6,7 +6,6 @@
      +-- BadVersion        a conditional set, delete or check met another data version
      +-- NotEmpty          the node to delete has children
      +-- SessionExpired    the session is over, with its ephemerals; it cannot be used any more
-     +-- ConnectionLoss    the connection broke; no adapter raises it: they send the request again
      +-- StoreUnavailable  the embedded store cannot write its file: nothing happened
 
 `embedded.memory` is the adapter of the embedded store, `kazoo.adapter` that of an ensemble, and
@@ -52,10 +51,6 @@ class NotEmpty(ZooKeeperError):
 
 class SessionExpired(ZooKeeperError):
     """The session is over."""
-
-
-class ConnectionLoss(ZooKeeperError):
-    """The connection broke before the answer."""
 
 
 class StoreUnavailable(ZooKeeperError):

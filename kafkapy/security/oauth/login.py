@@ -63,13 +63,6 @@ class LoginSettings(NamedTuple):
     sub_claim: str = "sub"
     window: RefreshWindow = RefreshWindow()
 
-    @property
-    def has_client_login(self) -> bool:
-        """Whether the settings contain a client's login. A broker's settings may be only for the
-        logins of its clients.
-        """
-        return bool(self.options) or bool(self.url)
-
 
 def login_settings(properties: PrefixedProperties) -> LoginSettings:
     """Read `sasl.jaas.config` and the related `sasl.login.*` and `sasl.oauthbearer.*`.

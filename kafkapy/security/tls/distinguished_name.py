@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from kafkapy.common.errors import ConfigError
 from kafkapy.security.java_patterns import Replace, java_pattern, java_replacement
 
-_SEQUENCE: Final = 0x30
 _VERSION: Final = 0xA0
 _EXTENSIONS: Final = 0xA3
 _DNS_NAME: Final = 0x82

@@ -72,8 +72,6 @@ if TYPE_CHECKING:
     from kafkapy.protocol.schema import Message, Struct
 
 T = TypeVar("T")
-M = TypeVar("M", bound="Message")
-R = TypeVar("R", bound="Message")
 ClusterResponse = TypeVar("ClusterResponse", "MetadataResponse", "DescribeClusterResponse")
 """The responses with a field of authorized cluster operations."""
 

@@ -19,7 +19,6 @@ from kafkapy.metadata.topic_config import (
     broker_config_entries,
     default_broker_config_entries,
     topic_config_entries,
-    topic_defaults,
 )
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS, KafkaConfig
 
@@ -49,10 +48,6 @@ class DynamicConfig:
         """The configs that are set now, and those with `configs` as this broker's own dynamic
         layer."""
         return self.layers.configured(), replace(self.layers, dynamic_broker=configs).configured()
-
-    def topic_defaults(self) -> dict[str, ConfigValue]:
-        """Configs of a topic without overrides on this broker."""
-        return topic_defaults(self.layers)
 
     def topic(
         self,

@@ -5,7 +5,6 @@ others. While the coordinator is unavailable, requests are sent again (12 attemp
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from kafkapy.server.coordinators.coordinator_log import CallLater
     from kafkapy.server.coordinators.share_service import ShareService
 
-logger = logging.getLogger("kafka.server.share.Persister")
 
 _RETRIABLE_ERRORS: Final = frozenset(
     {

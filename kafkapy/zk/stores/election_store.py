@@ -35,11 +35,6 @@ class ElectionStore:
         except NoNode:
             return None
 
-    async def controller_version(self) -> int | None:
-        """The data version of `/controller`, which config writes check."""
-        stat = await self._zk.exists(paths.CONTROLLER)
-        return None if stat is None else stat.version
-
     async def elect(self, broker_id: int, timestamp_ms: int) -> Fence:
         """Become the controller.
 

@@ -30,7 +30,6 @@ TOKENS: Final = "/delegation_token/tokens"
 TOKEN_CHANGES: Final = "/delegation_token/token_changes"
 
 CONFIG_CHANGE_PREFIX: Final = "config_change_"
-ISR_CHANGE_PREFIX: Final = "isr_change_"
 LOG_DIR_EVENT_PREFIX: Final = "log_dir_event_"
 ACL_CHANGE_PREFIX: Final = "acl_changes_"
 TOKEN_CHANGE_PREFIX: Final = "token_change_"

@@ -118,5 +118,4 @@ SYNC_CONNECTED: Final = 3
 
 NOTIFICATION_XID: Final = -1
 PING_XID: Final = -2
-AUTH_XID: Final = -4
 NO_ZXID: Final = -1

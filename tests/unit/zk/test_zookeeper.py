@@ -25,7 +25,6 @@ def test_eight_verbs() -> None:
         zookeeper.BadVersion,
         zookeeper.NotEmpty,
         zookeeper.SessionExpired,
-        zookeeper.ConnectionLoss,
         zookeeper.StoreUnavailable,
     ],
 )

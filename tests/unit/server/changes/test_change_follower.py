@@ -25,7 +25,7 @@ from kafkapy.server.changes.change_follower import ChangeNotificationListener
 from kafkapy.server.changes.config_changes import ConfigChangeListener
 from kafkapy.server.requests import lasting_work
 from kafkapy.zk.stores.store import ZkStore
-from kafkapy.zk.zookeeper import ConnectionLoss, WatchEvent, WatchEventType
+from kafkapy.zk.zookeeper import StoreUnavailable, WatchEvent, WatchEventType
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.znodes import server
 from tests.harness.scripted import admins
@@ -49,9 +49,9 @@ def run(scenario: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
-def fail_once(of: Any, verb: str, monkeypatch: pytest.MonkeyPatch) -> list[ConnectionLoss]:
+def fail_once(of: Any, verb: str, monkeypatch: pytest.MonkeyPatch) -> list[StoreUnavailable]:
     """The verb fails at its next call; what is left of the faults."""
-    plain, faults = getattr(of, verb), [ConnectionLoss("/changes")]
+    plain, faults = getattr(of, verb), [StoreUnavailable("/changes")]
 
     async def fails_once(*args: Any) -> Any:
         if faults:
@@ -156,7 +156,7 @@ def test_a_change_of_configs_is_not_lost_with_a_fault(
 
     run(scenario)
     assert [record.message for record in caplog.records] == [
-        "Cannot follow config changes, trying again: ConnectionLoss for /changes"
+        "Cannot follow config changes, trying again: StoreUnavailable for /changes"
     ]
 
 

@@ -58,7 +58,6 @@ def test_logs_get_what_was_set_somewhere_and_nothing_else(configs: DynamicConfig
     configs.set_broker_layers(default={"log.cleanup.policy": "compact", "plugin.key": "x"})
     assert configs.log_defaults()["log.cleanup.policy"] == ["compact"]
     assert "plugin.key" not in configs.log_defaults()
-    assert configs.topic_defaults()["cleanup.policy"] == ["compact"]
     configs.set_broker_layers(broker={"log.segment.bytes": "few"})
     with pytest.raises(ConfigError, match=r"few for configuration log\.segment\.bytes"):
         configs.log_defaults()

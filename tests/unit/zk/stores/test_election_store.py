@@ -14,10 +14,8 @@ def test_the_first_winner_has_epoch_one() -> None:
     ensemble = server()
     store = ZkStore(ensemble.connect())
     assert run(store.election.controller_id()) is None
-    assert run(store.election.controller_version()) is None
     assert run(store.election.elect(3, 0)) == Fence(1, 1)
     assert run(store.election.controller_id()) == 3
-    assert run(store.election.controller_version()) == 0
     assert ensemble.tree.nodes["/controller_epoch"].data == b"1"
 
 
