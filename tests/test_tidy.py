@@ -99,6 +99,7 @@ MODULE_STATE = {
     "kafkapy/spark/source/arrow.py _constants": "a pure function",
     "kafkapy/spark/workers/engine.py clusters": "only the thread of a Spark worker reads ranges",
     "kafkapy/storage/filesystem.py _threads": "a pool of threads too many at worst",
+    "kafkapy/testing/kafka_broker.py _brokers": "read only in a forked process, by its one thread",
 }
 # Modules that are found by name.
 USED_BY_NAME = {

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import subprocess
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -33,15 +36,16 @@ class KafkaBroker:
 
     The broker ends with this process, however this process ends. `properties` are those of
     server.properties, and take precedence over `DEFAULTS` and `log_dir`. Without a directory, the
-    broker has a temporary one. The attribute `log_dir` is the first directory, and `output` is the
-    file with the broker's log. Neither path changes.
+    broker has a temporary one. The end of a forked process does not end the broker. The attribute
+    `log_dir` is the first directory, and `output` is the file with the broker's log. Neither path
+    changes.
     """
 
     def __init__(
         self, properties: Mapping[str, str] | None = None, log_dir: Path | str | None = None
     ) -> None:
-        self._scratch = tempfile.TemporaryDirectory(prefix="kafkapy-", ignore_cleanup_errors=True)
-        directory = Path(self._scratch.name)
+        self._directory = directory = Path(tempfile.mkdtemp(prefix="kafkapy-"))
+        self._delete = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
         given = properties or {}
         own = given.get("log.dirs") or given.get("log.dir") or log_dir
         log_dirs = str(own or directory / "logs")
@@ -50,6 +54,7 @@ class KafkaBroker:
         self._properties = {**DEFAULTS, **given, "log.dirs": log_dirs}
         self._address: str | None = None
         self._launched: LaunchedServer | None = None
+        _brokers.add(self)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -117,7 +122,7 @@ class KafkaBroker:
         if self.is_running:
             self._end(signal.SIGKILL if self._is_temporary else signal.SIGTERM)
         self._forget()
-        self._scratch.cleanup()
+        self._delete()
 
     def __enter__(self) -> Self:
         try:
@@ -162,7 +167,7 @@ class KafkaBroker:
 
     @property
     def _is_temporary(self) -> bool:
-        return self.log_dir.is_relative_to(self._scratch.name)
+        return self.log_dir.is_relative_to(self._directory)
 
     def _keep_address(self, address: str) -> None:
         """Keep the address of the first start. Later starts listen on the same port."""
@@ -195,3 +200,22 @@ class KafkaBroker:
         if launched is not None and launched.process.stdin is not None:
             launched.process.stdin.close()
             launched.process.wait()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked process: neither end the broker nor delete its directory, and close its
+        input, which would keep it running after the end of the parent."""
+        self._delete.detach()
+        launched, self._launched = self._launched, None
+        if launched is not None and launched.process.stdin is not None:
+            launched.process.stdin.close()
+
+
+_brokers: Final[weakref.WeakSet[KafkaBroker]] = weakref.WeakSet()
+
+
+def _leave_brokers_to_parent() -> None:
+    for broker in list(_brokers):
+        broker._leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_leave_brokers_to_parent)

@@ -277,6 +277,40 @@ def test_the_broker_ends_with_who_started_it(sent: signal.Signals, tmp_path: Pat
         wait_until(lambda: not is_broker(pid), "the broker has ended")
 
 
+FORKER = """
+import os, signal, sys, time
+from kafkapy.testing import KafkaBroker
+
+with KafkaBroker() as broker:
+    topic = broker.create_topic("t")
+    child = os.fork()
+    if child == 0:
+        assert broker.records(topic) == []
+        sys.exit(7)  # a SystemExit, which leaves the block, and then the handlers of the exit
+    assert os.waitpid(child, 0)[1] >> 8 == 7
+    assert broker.is_running
+    print(sorted(path.name for path in broker.log_dir.glob("t-*")), flush=True)
+assert not broker.log_dir.parent.exists()
+with KafkaBroker() as broker:
+    if os.fork():
+        print(broker.pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    sys.stdin.read()  # this process outlives the one that started the broker
+"""
+
+
+def test_a_forked_process_that_ends_leaves_the_broker_and_its_records(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKER],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as forker:  # fmt: skip
+        assert forker.stdout is not None
+        assert forker.stdout.readline() == "['t-0']\n"
+        pid = int(forker.stdout.readline())
+        wait_until(lambda: not is_broker(pid), "the broker has ended with its parent")
+
+
 def test_pytest_finds_the_fixtures(tmp_path: Path) -> None:
     (tmp_path / "test_users.py").write_text(USERS_TESTS)
     (tmp_path / "conftest.py").write_text(USERS_CONFTEST)
