@@ -107,6 +107,7 @@ USED_BY_NAME = {
     "kafkapy/cli/main.py": "the console script",
     "kafkapy/protocol/messages/": "protocol.messages finds them by API key",
     "kafkapy/pytest_plugin.py": "the entry point by which pytest finds it",
+    "kafkapy/testing/broker_process.py": "KafkaBroker starts it",
 }
 
 

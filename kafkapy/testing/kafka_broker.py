@@ -19,11 +19,12 @@ from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import format_properties
 from kafkapy.testing.topic_records import Record, read_topic
-from kafkapy.tools.local import broker_processes
+from kafkapy.tools.local import background, broker_processes
 from kafkapy.tools.local.background import LaunchedServer
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
+PROCESS_MODULE: Final = "kafkapy.testing.broker_process"
 DEFAULTS: Final[Mapping[str, str]] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",  # the system assigns a free port
     "offsets.topic.num.partitions": "1",
@@ -86,7 +87,9 @@ class KafkaBroker:
         # A file: every user of the machine could read passwords on a command line.
         file = self.output.with_name("server.properties")
         file.write_text(format_properties(self._properties), encoding="utf-8")
-        self._launched = broker_processes.launch([str(file)], self.output, ends_with_parent=True)
+        self._launched = background.launch(
+            [str(file)], self.output, ends_with_parent=True, module=PROCESS_MODULE
+        )
         try:
             broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
             if self._address is None:

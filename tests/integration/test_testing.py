@@ -27,6 +27,8 @@ HOLDER = """
 import sys
 from kafkapy.testing import KafkaBroker
 with KafkaBroker() as broker:
+    if "paused" in sys.argv:
+        broker.pause()
     print(broker.pid, flush=True)
     sys.stdin.read()
 """
@@ -263,10 +265,15 @@ def test_a_directory_in_the_properties_is_used_and_not_left_to_a_recovery(
     assert (own / ".kafka_cleanshutdown").exists()
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
-def test_the_broker_ends_with_who_started_it(sent: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "state"),
+    [(signal.SIGKILL, "running"), (signal.SIGTERM, "running"), (signal.SIGKILL, "paused")],
+)
+def test_the_broker_ends_with_who_started_it(
+    sent: signal.Signals, state: str, tmp_path: Path
+) -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER],
+        [sys.executable, "-c", HOLDER, state],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env={**os.environ, "TMPDIR": str(tmp_path)},  # nobody is left to remove its directory
     ) as holder:  # fmt: skip

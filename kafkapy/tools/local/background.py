@@ -85,9 +85,14 @@ class ReadyNotice:
 
 
 def launch(
-    words: Sequence[str], output: Path, *, ends_with_parent: bool = False, notify: str = ""
+    words: Sequence[str],
+    output: Path,
+    *,
+    ends_with_parent: bool = False,
+    module: str = "kafkapy.cli.main",
+    notify: str = "",
 ) -> LaunchedServer:
-    """Start `kafkapy` with these arguments. Its output is appended to `output`.
+    """Start `kafkapy`, or another module, with these arguments. Its output is appended to `output`.
 
     With `ends_with_parent`, its standard input is a pipe, which closes when this process ends.
     `notify` is the address of a ReadyNotice. Without it, the server notifies nobody: the service
@@ -98,7 +103,7 @@ def launch(
         output_start = output_file.tell()
         process = subprocess.Popen(
             # -P: modules in the current directory must not shadow those of the library.
-            [sys.executable, "-P", "-m", "kafkapy.cli.main", *words],
+            [sys.executable, "-P", "-m", module, *words],
             stdin=subprocess.PIPE if ends_with_parent else subprocess.DEVNULL,
             stdout=output_file,
             stderr=subprocess.STDOUT,
