@@ -269,19 +269,21 @@ def test_a_directory_in_the_properties_is_used_and_not_left_to_a_recovery(
     ("sent", "state"),
     [(signal.SIGKILL, "running"), (signal.SIGTERM, "running"), (signal.SIGKILL, "paused")],
 )
-def test_the_broker_ends_with_who_started_it(
+def test_the_broker_and_its_directory_end_with_who_started_it(
     sent: signal.Signals, state: str, tmp_path: Path
 ) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, state],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},  # nobody is left to remove its directory
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as holder:  # fmt: skip
         assert holder.stdout is not None
         pid = int(holder.stdout.readline())
         assert is_broker(pid)
+        assert list(tmp_path.iterdir())
         os.kill(holder.pid, sent)
         wait_until(lambda: not is_broker(pid), "the broker has ended")
+        wait_until(lambda: not list(tmp_path.iterdir()), "its directory was deleted")
 
 
 FORKER = """
@@ -316,6 +318,7 @@ def test_a_forked_process_that_ends_leaves_the_broker_and_its_records(tmp_path: 
         assert forker.stdout.readline() == "['t-0']\n"
         pid = int(forker.stdout.readline())
         wait_until(lambda: not is_broker(pid), "the broker has ended with its parent")
+        wait_until(lambda: not list(tmp_path.iterdir()), "its directory was deleted")
 
 
 def test_pytest_finds_the_fixtures(tmp_path: Path) -> None:
