@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.offsets import EARLIEST_TIMESTAMP
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
 
 READ_LIMIT_S: Final = 60.0
-_AT_A_TIME: Final = 1000
 _POLL_S: Final = 0.1
+_FETCH_WAIT_MS: Final = 10  # the broker answers a fetch at the end of a partition after this time
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,14 @@ def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
     """
     with Cluster(servers) as cluster:
         found = cluster.metadata([topic], refresh=True).topics[topic]
-    if found.error is not ErrorCode.NONE:
-        raise ApiError(found.error, f"Topic '{topic}' does not exist")
+        if found.error is not ErrorCode.NONE:
+            raise ApiError(found.error, f"Topic '{topic}' does not exist")
+        partitions = [TopicPartition(topic, index) for index in found.partitions]
+        # librdkafka would take half a second to find the first offsets.
+        starts = cluster.list_offsets(dict.fromkeys(partitions, EARLIEST_TIMESTAMP))
+    for start in starts.values():
+        if start.error is not ErrorCode.NONE:
+            raise ApiError(start.error, start.reason)
     records: list[Record] = []
     # Imported only here: tests with a client of their own do not need librdkafka.
     import confluent_kafka
@@ -48,14 +56,17 @@ def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",  # if records are deleted meanwhile
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": _FETCH_WAIT_MS,
             "isolation.level": "read_committed" if read_committed else "read_uncommitted",
             "log_level": 0,
         }
     )
-    first = confluent_kafka.OFFSET_BEGINNING  # not 0: retention may have deleted offset 0
     try:
         consumer.assign(
-            [confluent_kafka.TopicPartition(topic, index, first) for index in found.partitions]
+            [
+                confluent_kafka.TopicPartition(*which, start.offset)
+                for which, start in starts.items()
+            ]
         )
         _read_to_the_ends(consumer, topic, set(found.partitions), records)
     finally:
@@ -68,14 +79,14 @@ def _read_to_the_ends(consumer: Any, topic: str, unread: set[int], records: list
 
     deadline = time.monotonic() + READ_LIMIT_S
     while unread:
-        for message in consumer.consume(_AT_A_TIME, _POLL_S):
-            error = message.error()
-            if error is None:
-                records.append(_record(message))
-            elif error.code() == KafkaError._PARTITION_EOF:
-                unread.discard(message.partition())
-            else:
-                raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        message = consumer.poll(_POLL_S)
+        error = None if message is None else message.error()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
+        if error is not None:
+            unread.discard(message.partition())
+        elif message is not None:
+            records.append(_record(message))
         if unread and time.monotonic() > deadline:
             names = ", ".join(f"{topic}-{index}" for index in sorted(unread))
             raise ApiError(

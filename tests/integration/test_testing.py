@@ -103,12 +103,34 @@ def test_what_a_client_writes_is_read() -> None:
             broker.create_topic("orders")
 
 
+def test_a_read_waits_neither_for_offsets_nor_for_further_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings: dict[str, Any] = {}
+    offsets: list[int] = []
+
+    class WatchedConsumer(Consumer):
+        def __init__(self, config: dict[str, Any]) -> None:
+            settings.update(config)
+            super().__init__(config)
+
+        def assign(self, partitions: list[TopicPartition]) -> None:
+            offsets.extend(partition.offset for partition in partitions)
+            super().assign(partitions)
+
+    monkeypatch.setattr("confluent_kafka.Consumer", WatchedConsumer)
+    with KafkaBroker() as broker:
+        assert broker.records(broker.create_topic("orders", 2)) == []
+    assert settings["fetch.wait.max.ms"] == 10  # librdkafka's default is 500
+    assert offsets == [0, 0]  # librdkafka begins to look for them after half a second
+
+
 def test_records_that_cannot_be_read_are_named_by_topic_and_partitions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class StuckConsumer(Consumer):
-        def consume(self, *limits: Any) -> list[Any]:
-            return []
+        def poll(self, *limits: Any) -> None:
+            pass
 
     monkeypatch.setattr(topic_records, "READ_LIMIT_S", 0.0)
     with KafkaBroker() as broker:
