@@ -30,13 +30,22 @@ def kafkapy_properties() -> Mapping[str, str]:
 
 
 @pytest.fixture(scope="session")
-def kafkapy_broker(kafkapy_properties: Mapping[str, str]) -> Iterator[KafkaBroker]:
+def kafkapy_client_properties() -> Mapping[str, str]:
+    """The login and the trusted certificates of the fixtures, as in client.properties, for a broker
+    whose first listener requires them. A conftest.py may override this fixture."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kafkapy_broker(
+    kafkapy_properties: Mapping[str, str], kafkapy_client_properties: Mapping[str, str]
+) -> Iterator[KafkaBroker]:
     """The broker of the test run: a separate process on a free port, with its records in a
     temporary directory."""
     # Imported only here: pytest loads this module in every run.
     from kafkapy.testing import KafkaBroker
 
-    with KafkaBroker(kafkapy_properties) as broker:
+    with KafkaBroker(kafkapy_properties, client_properties=kafkapy_client_properties) as broker:
         yield broker
 
 

@@ -40,10 +40,17 @@ class KafkaBroker:
     broker has a temporary one. The end of a forked process does not end the broker. The attribute
     `log_dir` is the first directory, and `output` is the file with the broker's log. Neither path
     changes.
+
+    `client_properties` are the login and the trusted certificates, as in client.properties, with
+    which `create_topic` and `records` connect. Their security protocol is that of the broker's
+    first listener.
     """
 
     def __init__(
-        self, properties: Mapping[str, str] | None = None, log_dir: Path | str | None = None
+        self,
+        properties: Mapping[str, str] | None = None,
+        log_dir: Path | str | None = None,
+        client_properties: Mapping[str, str] | None = None,
     ) -> None:
         self._directory = directory = Path(tempfile.mkdtemp(prefix="kafkapy-"))
         self._delete = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
@@ -53,6 +60,8 @@ class KafkaBroker:
         self.log_dir = Path(comma_separated(log_dirs)[0])
         self.output = directory / broker_processes.OUTPUT_FILE
         self._properties = {**DEFAULTS, **given, "log.dirs": log_dirs}
+        protocol = _security_protocol(self._properties)
+        self._client_properties = {"security.protocol": protocol, **(client_properties or {})}
         self._address: str | None = None
         self._launched: LaunchedServer | None = None
         _brokers.add(self)
@@ -153,7 +162,7 @@ class KafkaBroker:
             ApiError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, ...
         """
         topic = NewTopic(name, partitions, 1, configs=dict(configs or {}))
-        with Cluster(self.bootstrap_servers) as cluster:
+        with Cluster(self.bootstrap_servers, self._client_properties) as cluster:
             create_topic(cluster, topic)
         return name
 
@@ -164,7 +173,7 @@ class KafkaBroker:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION.
         """
-        return read_topic(self.bootstrap_servers, topic, read_committed)
+        return read_topic(self.bootstrap_servers, topic, read_committed, self._client_properties)
 
     # internals
 
@@ -211,6 +220,13 @@ class KafkaBroker:
         launched, self._launched = self._launched, None
         if launched is not None and launched.process.stdin is not None:
             launched.process.stdin.close()
+
+
+def _security_protocol(properties: Mapping[str, str]) -> str:
+    """The security protocol of the first listener."""
+    name = properties["listeners"].partition("://")[0].strip().upper()
+    of_names = comma_separated(properties.get("listener.security.protocol.map", "").upper())
+    return dict(item.split(":", 1) for item in of_names if ":" in item).get(name, name)
 
 
 _brokers: Final[weakref.WeakSet[KafkaBroker]] = weakref.WeakSet()

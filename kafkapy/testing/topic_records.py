@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.offsets import EARLIEST_TIMESTAMP
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -28,14 +30,16 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...]
 
 
-def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
-    """All present records of a topic, by partition and offset.
+def read_topic(
+    servers: str, topic: str, read_committed: bool, properties: Mapping[str, str]
+) -> list[Record]:
+    """All present records of a topic, by partition and offset. `properties` are those of a client.
 
     Raises:
         ApiError: UNKNOWN_TOPIC_OR_PARTITION; REQUEST_TIMED_OUT: not all records were read within
             `READ_LIMIT_S`.
     """
-    with Cluster(servers) as cluster:
+    with Cluster(servers, properties) as cluster:
         found = cluster.metadata([topic], refresh=True).topics[topic]
         if found.error is not ErrorCode.NONE:
             raise ApiError(found.error, f"Topic '{topic}' does not exist")
@@ -51,8 +55,10 @@ def read_topic(servers: str, topic: str, read_committed: bool) -> list[Record]:
 
     consumer = confluent_kafka.Consumer(
         {
+            **consumer_config(properties),
             "bootstrap.servers": servers,
             "group.id": "kafkapy.testing",  # librdkafka requires one; nothing is committed
+            "allow.auto.create.topics": False,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",  # if records are deleted meanwhile
             "enable.partition.eof": True,

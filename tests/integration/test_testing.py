@@ -62,6 +62,31 @@ def kafkapy_properties():
     return {"num.partitions": "3"}
 """
 
+SECURED = {
+    "listeners": "OURS://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+    "listener.security.protocol.map": "OURS:SASL_PLAINTEXT, PLAINTEXT:PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.ours.plain.sasl.jaas.config": f'{PLAIN_LOGIN} required user_alice="secret";',
+}
+LOGIN = {
+    "sasl.mechanism": "PLAIN",
+    "sasl.jaas.config": f'{PLAIN_LOGIN} required username="alice" password="secret";',
+}
+SECURED_TESTS = f"""
+import pytest
+
+@pytest.fixture(scope="session")
+def kafkapy_properties():
+    return {SECURED}
+
+@pytest.fixture(scope="session")
+def kafkapy_client_properties():
+    return {LOGIN}
+
+def test_a_topic(kafkapy_broker, kafkapy_topic):
+    assert kafkapy_broker.records(kafkapy_topic) == []
+"""
+
 
 def write(broker: KafkaBroker, topic: str, *values: str, **settings: str) -> None:
     given = {key.replace("_", "."): value for key, value in settings.items()}
@@ -343,12 +368,37 @@ def test_a_forked_process_that_ends_leaves_the_broker_and_its_records(tmp_path: 
         wait_until(lambda: not list(tmp_path.iterdir()), "its directory was deleted")
 
 
+def test_topics_of_a_broker_with_a_login_are_created_and_read() -> None:
+    with KafkaBroker(SECURED, client_properties=LOGIN) as broker:
+        topic = broker.create_topic("t")
+        producer = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+        user = {"sasl.username": "alice", "sasl.password": "secret"}
+        write(broker, topic, "1", **{**producer, **user})
+        assert values(broker, topic) == [b"1"]
+
+
+def test_a_login_that_is_missing_is_an_error_at_once() -> None:
+    with KafkaBroker(SECURED, client_properties={"sasl.mechanism": "PLAIN"}) as broker:
+        for call in (broker.create_topic, broker.records):
+            with pytest.raises(ConfigError, match=r"sasl\.jaas\.config"):
+                call("t")
+
+
+def test_the_fixtures_log_in_at_a_broker_that_requires_it(tmp_path: Path) -> None:
+    (tmp_path / "test_secured.py").write_text(SECURED_TESTS)
+    expect_passed(1, tmp_path)
+
+
 def test_pytest_finds_the_fixtures(tmp_path: Path) -> None:
     (tmp_path / "test_users.py").write_text(USERS_TESTS)
     (tmp_path / "conftest.py").write_text(USERS_CONFTEST)
+    expect_passed(3, tmp_path)
+
+
+def expect_passed(count: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
-    assert "3 passed" in done.stdout, done.stdout + done.stderr
+    assert f"{count} passed" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
