@@ -24,6 +24,7 @@ from kafkapy.tools.local.background import LaunchedServer
 
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
+ANY_HOST: Final = ("", "0.0.0.0", "[::]")
 PROCESS_MODULE: Final = "kafkapy.testing.broker_process"
 DEFAULTS: Final[Mapping[str, str]] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",  # the system assigns a free port
@@ -188,7 +189,8 @@ class KafkaBroker:
         if port == "0":
             port = address.rpartition(":")[2]
             self._properties["listeners"] = f"{place}:{port}{comma}{others}"
-        self._address = address
+        host = place.partition("://")[2]  # a name as in certificates, not the bound address
+        self._address = f"{'localhost' if host in ANY_HOST else host}:{port}"
 
     def _running(self) -> LaunchedServer:
         if self._launched is None or not self.is_running:

@@ -210,6 +210,14 @@ def test_the_address_stays_with_listeners_of_ones_own() -> None:
         assert values(broker, "t") == [b"1"]
 
 
+@pytest.mark.parametrize("listener", ["localhost:0", ":0"])
+def test_clients_use_the_name_of_a_listener_as_in_certificates(listener: str) -> None:
+    with KafkaBroker({"listeners": f"PLAINTEXT://{listener}"}) as broker:
+        assert broker.bootstrap_servers.startswith("localhost:")
+        write(broker, broker.create_topic("t"), "1")
+        assert values(broker, "t") == [b"1"]
+
+
 def test_a_broker_that_ended_by_itself_leaves_nothing_open() -> None:
     broker = KafkaBroker()
     for finish in (broker.start, broker.close):
