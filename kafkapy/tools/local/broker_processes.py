@@ -97,7 +97,7 @@ def wait_until_serving(
     Whether it serves is what `is_ready` returns, or what its output says.
 
     Raises:
-        ConfigError: it ended (with the end of its output), or was not ready in time.
+        ConfigError: it ended, or was not ready in time; with the end of its output.
     """
     polls = itertools.count() if limit_s is None else range(int(limit_s / _POLL_S))
     for _ in polls:
@@ -109,7 +109,8 @@ def wait_until_serving(
                 return
             continue
         raise ConfigError(f"The broker ended with status {status}.{launched.last_lines()}")
-    raise ConfigError(f"The broker is not ready after {limit_s:.0f} s; see {launched.output}")
+    # The lines themselves: a temporary output file is gone when the message is read.
+    raise ConfigError(f"The broker is not ready after {limit_s:.0f} s.{launched.last_lines()}")
 
 
 def serves(launched: LaunchedServer) -> bool:

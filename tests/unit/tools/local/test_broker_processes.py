@@ -12,6 +12,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes as processes
+from kafkapy.tools.local.background import LaunchedServer
 from tests.harness.processes.idle_servers import IdleServers
 
 
@@ -42,6 +43,16 @@ def test_a_broker_is_found_on_any_of_its_directories(tmp_path: Path) -> None:
 )
 def test_log_dirs(properties: dict[str, str], expected: list[str]) -> None:
     assert processes.log_dirs(properties) == expected
+
+
+def test_a_broker_that_is_not_ready_in_time_is_reported_with_its_output(tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    output.write_text("of an earlier start\nrecovering t-0\n")
+    with IdleServers() as servers:
+        child = servers.start(tmp_path / processes.PID_FILE)
+        launched = LaunchedServer(child, output, len("of an earlier start\n"))
+        with pytest.raises(ConfigError, match=r"^The broker is not ready after 0 s\.\n  recov"):
+            processes.wait_until_serving(launched, 0.1)
 
 
 def test_stop_waits_for_the_end() -> None:
