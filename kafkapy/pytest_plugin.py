@@ -24,13 +24,13 @@ _NAME_CHARS_MAX = 200
 
 
 @pytest.fixture(scope="session")
-def kafkapy_properties() -> Mapping[str, str]:
+def kafkapy_properties() -> Mapping[str, object]:
     """The broker's properties, as in server.properties. A conftest.py may override this fixture."""
     return {}
 
 
 @pytest.fixture(scope="session")
-def kafkapy_client_properties() -> Mapping[str, str]:
+def kafkapy_client_properties() -> Mapping[str, object]:
     """The login and the trusted certificates of the fixtures, as in client.properties, for a broker
     whose first listener requires them. A conftest.py may override this fixture."""
     return {}
@@ -38,7 +38,7 @@ def kafkapy_client_properties() -> Mapping[str, str]:
 
 @pytest.fixture(scope="session")
 def kafkapy_broker(
-    kafkapy_properties: Mapping[str, str], kafkapy_client_properties: Mapping[str, str]
+    kafkapy_properties: Mapping[str, object], kafkapy_client_properties: Mapping[str, object]
 ) -> Iterator[KafkaBroker]:
     """The broker of the test run: a separate process on a free port, with its records in a
     temporary directory."""

@@ -42,8 +42,10 @@ def create_topic(cluster: Cluster, topic: NewTopic, *, validate_only: bool = Fal
     assigned = topic.assignment is not None
     creatable = CreatableTopic(
         name=topic.name,
-        num_partitions=-1 if assigned else topic.partitions or -1,
-        replication_factor=-1 if assigned else topic.replication_factor or -1,
+        num_partitions=-1 if assigned or topic.partitions is None else topic.partitions,
+        replication_factor=(
+            -1 if assigned or topic.replication_factor is None else topic.replication_factor
+        ),
         assignments=[
             CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
             for index, brokers in (topic.assignment or {}).items()

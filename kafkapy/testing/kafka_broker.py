@@ -49,20 +49,23 @@ class KafkaBroker:
 
     def __init__(
         self,
-        properties: Mapping[str, str] | None = None,
+        properties: Mapping[str, object] | None = None,
         log_dir: Path | str | None = None,
-        client_properties: Mapping[str, str] | None = None,
+        client_properties: Mapping[str, object] | None = None,
     ) -> None:
         self._directory = directory = Path(tempfile.mkdtemp(prefix="kafkapy-"))
         self._delete = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
-        given = properties or {}
+        given = _strings(properties)
         own = given.get("log.dirs") or given.get("log.dir") or log_dir
-        log_dirs = str(own or directory / "logs")
-        self.log_dir = Path(comma_separated(log_dirs)[0])
+        # Absolute: the current directory may be another one at the next start.
+        log_dirs = [
+            Path(name).absolute() for name in comma_separated(str(own or directory / "logs"))
+        ]
+        self.log_dir = log_dirs[0]
         self.output = directory / broker_processes.OUTPUT_FILE
-        self._properties = {**DEFAULTS, **given, "log.dirs": log_dirs}
+        self._properties = {**DEFAULTS, **given, "log.dirs": ",".join(map(str, log_dirs))}
         protocol = _security_protocol(self._properties)
-        self._client_properties = {"security.protocol": protocol, **(client_properties or {})}
+        self._client_properties = {"security.protocol": protocol, **_strings(client_properties)}
         self._address: str | None = None
         self._launched: LaunchedServer | None = None
         _brokers.add(self)
@@ -94,6 +97,8 @@ class KafkaBroker:
         if self.is_running:
             return self
         self._forget()  # a process that ended by itself
+        if not self._delete.alive:
+            raise ConfigError("The broker was closed: create another one")
         # A file: every user of the machine could read passwords on a command line.
         file = self.output.with_name("server.properties")
         file.write_text(format_properties(self._properties), encoding="utf-8")
@@ -155,14 +160,14 @@ class KafkaBroker:
     # topics
 
     def create_topic(
-        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+        self, name: str, partitions: int = 1, configs: Mapping[str, object] | None = None
     ) -> str:
         """Create a topic. Returns its name.
 
         Raises:
             ApiError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, ...
         """
-        topic = NewTopic(name, partitions, 1, configs=dict(configs or {}))
+        topic = NewTopic(name, partitions, 1, configs=_strings(configs))
         with Cluster(self.bootstrap_servers, self._client_properties) as cluster:
             create_topic(cluster, topic)
         return name
@@ -222,6 +227,11 @@ class KafkaBroker:
         launched, self._launched = self._launched, None
         if launched is not None and launched.process.stdin is not None:
             launched.process.stdin.close()
+
+
+def _strings(properties: Mapping[str, object] | None) -> dict[str, str]:
+    """Properties as in a file: tests also give numbers and paths."""
+    return {name: str(value) for name, value in (properties or {}).items()}
 
 
 def _security_protocol(properties: Mapping[str, str]) -> str:

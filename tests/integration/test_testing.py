@@ -126,6 +126,8 @@ def test_what_a_client_writes_is_read() -> None:
         assert refused.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         with pytest.raises(ApiError, match="already exists"):
             broker.create_topic("orders")
+        with pytest.raises(ApiError, match="Number of partitions must be larger than 0"):
+            broker.create_topic("empty", 0)
 
 
 def test_a_read_waits_neither_for_offsets_nor_for_further_records(
@@ -263,6 +265,34 @@ def test_a_property_that_is_wrong_is_named_and_nothing_stays() -> None:
     assert not broker.output.parent.exists()
     with pytest.raises(ConfigError, match="no address"):
         _ = broker.bootstrap_servers
+
+
+def test_numbers_and_paths_are_properties(tmp_path: Path) -> None:
+    with KafkaBroker({"num.partitions": 3, "log.dirs": tmp_path / "logs"}) as broker:
+        broker.create_topic("kept", configs={"retention.ms": -1})
+        write(broker, "made-by-itself", "1")
+        assert len(list(broker.log_dir.glob("made-by-itself-*"))) == 3
+
+
+def test_a_closed_broker_is_not_started_again() -> None:
+    with KafkaBroker() as broker:
+        pass
+    with pytest.raises(ConfigError, match="The broker was closed"):
+        broker.start()
+
+
+def test_records_outlive_a_restart_in_another_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with KafkaBroker(log_dir="logs") as broker:
+        broker.create_topic("t")
+        write(broker, "t", "1")
+        broker.stop()
+        monkeypatch.chdir("/")
+        broker.start()
+        assert values(broker, "t") == [b"1"]
+    assert broker.log_dir == tmp_path / "logs"
 
 
 def test_ctrl_c_during_a_start_leaves_no_broker_and_no_directory(
