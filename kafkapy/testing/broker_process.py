@@ -19,7 +19,8 @@ from kafkapy.cli.main import main as run_command
 def main() -> None:
     """Run the broker until it is stopped, or standard input ends, and end this process."""
     file, pipe = sys.argv[1], sys.stdin.fileno()
-    _continue_at_eof(pipe)
+    if sys.platform == "linux":  # others have no F_SETSIG
+        _continue_at_eof(pipe)
     sys.argv[1:] = ["server", "start", file, "--until-eof"]
     try:
         run_command()
