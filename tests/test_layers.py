@@ -40,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tools": {"admin", "client", "storage", "zk", "record", "security", "common"},
     "cli": {"tools", "admin", "client", "security", "common"},
     "spark": {"client", "record", "common"},
-    "testing": {"cli", "tools", "admin", "client", "common"},
+    "testing": {"tools", "admin", "client", "common"},
     "server": {
         *("controller", "coordinator", "replication", "metadata", "storage"),
         *("zk", "protocol", "record", "security", "common"),

@@ -86,6 +86,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/__main__.py": "tests/integration/test_testing.py: test_until_eof_...",
     "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
+    "kafkapy/testing_broker.py": "tests/integration/test_testing.py: test_the_broker_and_...",
     "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }
 # State of modules that changes, and why two threads may change it at a time.
@@ -107,7 +108,7 @@ USED_BY_NAME = {
     "kafkapy/cli/main.py": "the console script",
     "kafkapy/protocol/messages/": "protocol.messages finds them by API key",
     "kafkapy/pytest_plugin.py": "the entry point by which pytest finds it",
-    "kafkapy/testing/broker_process.py": "KafkaBroker starts it",
+    "kafkapy/testing_broker.py": "KafkaBroker starts it",
 }
 
 

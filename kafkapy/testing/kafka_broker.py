@@ -25,7 +25,7 @@ from kafkapy.tools.local.background import LaunchedServer
 START_LIMIT_S: Final = 60.0
 STOP_LIMIT_S: Final = 60.0
 ANY_HOST: Final = ("", "0.0.0.0", "[::]")
-PROCESS_MODULE: Final = "kafkapy.testing.broker_process"
+PROCESS_MODULE: Final = "kafkapy.testing_broker"
 DEFAULTS: Final[Mapping[str, str]] = {
     "listeners": "PLAINTEXT://127.0.0.1:0",  # the system assigns a free port
     "offsets.topic.num.partitions": "1",

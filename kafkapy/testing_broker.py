@@ -1,6 +1,7 @@
 """The process of a `KafkaBroker`: `kafkapy server start` with the property file in its argument.
 
-Without a parent process, nobody else deletes the temporary directory that has the file.
+Without a parent process, nobody else deletes the temporary directory that has the file. This module
+is not in `kafkapy.testing`, whose imports would delay each start.
 """
 
 from __future__ import annotations
