@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    ResourcePatternType,
+    ResourceType,
+)
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.java_properties import parse_properties
@@ -420,6 +427,24 @@ def test_a_login_that_is_missing_is_an_error_at_once() -> None:
         for call in (broker.create_topic, broker.records):
             with pytest.raises(ConfigError, match=r"sasl\.jaas\.config"):
                 call("t")
+
+
+def test_a_login_without_rights_on_groups_reads_a_topic() -> None:
+    properties = {
+        "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
+        "allow.everyone.if.no.acl.found": True,
+    }
+    with KafkaBroker(properties) as broker:
+        broker.create_topic("t")
+        write(broker, "t", "1")
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers, **QUIET})
+        denied = AclBinding(
+            ResourceType.GROUP, "*", ResourcePatternType.LITERAL,
+            "User:ANONYMOUS", "*", AclOperation.ALL, AclPermissionType.DENY,
+        )  # fmt: skip
+        admin.create_acls([denied])[denied].result(30)
+        for _ in range(5):  # the refusal may come before or after the records
+            assert values(broker, "t") == [b"1"]
 
 
 def test_the_fixtures_log_in_at_a_broker_that_requires_it(tmp_path: Path) -> None:
