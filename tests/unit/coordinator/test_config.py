@@ -11,9 +11,6 @@ from kafkapy.coordinator.config import GroupConfig
 KAFKA_DEFAULTS = {
     "offsets.topic.num.partitions": 50,
     "offsets.retention.minutes": 10080,
-    "offsets.retention.check.interval.ms": 600000,
-    "offsets.commit.required.acks": -1,
-    "offsets.commit.timeout.ms": 5000,
     "offset.metadata.max.bytes": 4096,
     "group.initial.rebalance.delay.ms": 3000,
     "group.min.session.timeout.ms": 6000,
