@@ -83,6 +83,12 @@ LOCAL_FRAME_MAX_BYTES: Final = (1 << 31) - 1
 NONCE_BYTES: Final = 16
 """The random part of a SASL challenge."""
 
+IDENTITIES_MAX: Final = 32
+"""The number of identities of a connection. Clients may add them before they log in."""
+
+IDENTITY_CHARS_MAX: Final = 512
+"""The length of an identity that a client adds. It has the user name as it was sent, and a hash."""
+
 _WRITES: Final = frozenset(
     (
         *(OpCode.CREATE, OpCode.CREATE2, OpCode.CREATE_CONTAINER, OpCode.CREATE_TTL),
@@ -412,16 +418,20 @@ class ZooKeeperService:
 
     def _authenticate(self, client: Connection, header: RequestHeader, body: Request) -> None:
         assert isinstance(body, AuthRequest)
+        identities = client.identities
         identity = identity_of(body.scheme, body.auth or b"", client.address)
-        error = ErrorCode.OK
         if identity is None:
-            logger.warning("Authentication of %s failed: no scheme of that name", client)
-            error = ErrorCode.AUTHFAILED
+            refusal = "no scheme of that name"
+        elif len(identity[1]) > IDENTITY_CHARS_MAX:
+            refusal = f"an identity has at most {IDENTITY_CHARS_MAX} characters"
+        elif identity not in identities and len(identities) >= IDENTITIES_MAX:
+            refusal = f"a connection has at most {IDENTITIES_MAX} identities"
         else:
-            client.identities[identity] = None
-        self._send(client, encode_reply(ReplyHeader(header.xid, 0, error)))
-        if error:
-            self._close(client)
+            identities[identity] = None
+            self._send(client, encode_reply(ReplyHeader(header.xid, 0, ErrorCode.OK)))
+            return
+        logger.warning("Authentication of %s failed: %s", client, refusal)
+        self._refuse_login(client, header, ErrorCode.AUTHFAILED)
 
     def _log_in(self, client: Connection, header: RequestHeader, body: Request) -> None:
         """One step of a SASL login."""

@@ -156,6 +156,31 @@ def test_authentication_with_an_unknown_scheme_ends_the_connection() -> None:
     assert client.connection.is_closing
 
 
+def test_a_client_without_a_login_cannot_fill_the_memory_with_identities() -> None:
+    required = {"sessionRequireClientSASLAuth": "true"}
+    desk = SocketlessServer(settings_from(required, {"kafka": "secret"}))
+    client = desk.client()
+    answers = [
+        client.call(OpCode.AUTH, AuthRequest(0, "digest", b"%d:x" % (number // 2)))
+        for number in range(2 * zookeeper_service.IDENTITIES_MAX - 1)
+    ]
+    assert ErrorCode.AUTHFAILED not in answers[:-1], "an identity is kept once"
+    assert answers[-1] == ErrorCode.AUTHFAILED
+    assert client.connection.is_closing
+    assert len(client.connection.identities) == zookeeper_service.IDENTITIES_MAX
+    client = desk.client()
+    long = b"u" * zookeeper_service.IDENTITY_CHARS_MAX
+    assert client.call(OpCode.AUTH, AuthRequest(0, "digest", long + b":x")) == ErrorCode.AUTHFAILED
+    assert client.connection.is_closing
+    assert list(client.connection.identities) == [("ip", "127.0.0.1")]
+
+
+def test_a_long_password_of_a_digest_is_an_identity_as_any_other() -> None:
+    client = SocketlessServer().client()
+    client.call(OpCode.AUTH, AuthRequest(0, "digest", b"user:" + b"x" * 100_000))
+    assert [scheme for scheme, _ in client.identities()] == ["ip", "digest"]
+
+
 def log_in(client: Client, user: str, password: str) -> object:
     """The last answer of a SASL login."""
     kazoo = SASLClient(
