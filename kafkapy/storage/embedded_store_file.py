@@ -56,11 +56,17 @@ class EmbeddedStoreFile:
         self._rewrite = Rewrite(self._fs, self._path + TEMPORARY_SUFFIX, self)
         return self._rewrite
 
-    def replace_with(self, temporary: str) -> None:
-        """Replace this file with a complete rewrite. After an OSError this file stays."""
-        self._close_file()
+    def replace_with(self, temporary: str, file: File, size: int) -> None:
+        """Replace this file with a complete rewrite, open as `file`. After an OSError this file
+        stays.
+
+        The file remains open: if the next append had to open it, clients that use up the
+        descriptors could end the server.
+        """
         self._fs.rename(temporary, self._path)
         self._is_renamed = True
+        self._close_file()  # before the fsync, which needs a descriptor
+        self._file, self._size = file, size
         with suppress(OSError):  # the next append tries again, and raises it
             self._sync_name()
 
@@ -112,9 +118,8 @@ class Rewrite:
         file = self._open_file()
         file.pwritev([head], 0)
         file.fsync()
-        file.close()
+        self._store.replace_with(self._path, file, self._size)
         self._file = None
-        self._store.replace_with(self._path)
 
     def abandon(self) -> None:
         if self._file is not None:

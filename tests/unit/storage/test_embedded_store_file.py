@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -104,6 +108,34 @@ def test_a_store_over_it_forgets_what_it_refused_and_nothing_else(tmp_path: Path
     found = run(MemoryServer(ManualClock(), Journal(later)).connect().children("/"))
     later.close()
     assert set(found) & {f"n{i}" for i in range(20)} == {f"n{i}" for i in range(20) if i != refused}
+
+
+def test_a_store_goes_on_without_free_descriptors(tmp_path: Path) -> None:
+    """A client that takes them all must not end the server."""
+    file = on(tmp_path)
+    replace(file, b"snapshot ")
+    with no_free_descriptors():
+        file.append(b"one ")
+    rewrite = file.rewrite()
+    rewrite.write(b"?napshot 2 ")
+    with no_free_descriptors():
+        rewrite.finish(b"s")
+        file.append(b"two")
+    assert file.read() == b"snapshot 2 two"
+    file.close()
+
+
+@contextmanager
+def no_free_descriptors() -> Iterator[None]:
+    """A limit at which none can be opened but those that are closed meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull, "rb") as lowest:
+        free = lowest.fileno()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_appends_during_a_rewrite_are_where_they_were(tmp_path: Path) -> None:
