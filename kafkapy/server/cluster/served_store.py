@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from kafkapy.storage.embedded_store_file import EmbeddedStoreFile
 
 KEY: Final = "kafkapy.zookeeper.listen"
-_LIMITS: Final = {"tickTime": "500", "maxSessionTimeout": "60000", "maxClientCnxns": "0"}
-"""Sessions from 1 s to 60 s. The brokers choose their timeout by zookeeper.session.timeout.ms."""
+_LIMITS: Final = {"tickTime": "500", "maxSessionTimeout": "60000", "maxClientCnxns": "300"}
+"""Sessions from 1 s to 60 s. The brokers choose their timeout by zookeeper.session.timeout.ms. The
+128 brokers that `--processes` allows share an address: each may connect again before its previous
+connection is closed, and tools connect too."""
 
 logger = logging.getLogger("kafkapy.zookeeper")
 

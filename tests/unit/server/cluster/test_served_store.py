@@ -16,6 +16,7 @@ from kafkapy.server.cluster.metadata_connection import MetadataConnection, conne
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
 from kafkapy.storage.filesystem import OsFileSystem
+from kafkapy.tools.supervisor.process_properties import PROCESSES_MAX
 from kafkapy.zk.kazoo.adapter import KazooZooKeeper
 from kafkapy.zk.kazoo.client_config import SASL_LOGIN, ZooKeeperClientConfig
 from kafkapy.zk.service.jaas_users import DIGEST_LOGIN
@@ -124,6 +125,19 @@ def test_with_users_others_must_log_in(tmp_path: Path) -> None:
         await client.connect()
         assert (await client.get("/a")).data == b"mine"
         await client.close()
+        await connection.close()
+
+    run(test())
+
+
+def test_one_address_has_room_for_all_brokers_of_a_machine_but_not_for_a_flood(
+    tmp_path: Path,
+) -> None:
+    async def test() -> None:
+        connection = await opened(tmp_path, **{LISTEN: f"127.0.0.1:{free_port()}"})
+        service = connection.zookeeper._server.service  # type: ignore[attr-defined]
+        admitted = sum(service.add_connection("10.0.0.1", n) is not None for n in range(1000))
+        assert 2 * PROCESSES_MAX <= admitted < 1000
         await connection.close()
 
     run(test())
