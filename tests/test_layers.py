@@ -58,19 +58,22 @@ WORLD = {
     *("asyncio", "concurrent", "kazoo", "multiprocessing", "os", "random", "selectors"),
     *("signal", "socket", "subprocess", "threading", "time", "uvloop"),
 }
-# The adapters of pure packages: Kerberos, HTTP, the environment, the machine, the file system,
-# kazoo with what its session needs, and the event loop of a ZooKeeper server.
+# The adapters of pure packages: Kerberos, HTTP, the environment, the machine, accepting, tasks that
+# begin anew, the file system, kazoo with what its session needs, and the event loop of a ZooKeeper
+# server.
 ADAPTERS = {
     "kafkapy/security/kerberos/gss_library.py": {"gssapi", "threading"},
     "kafkapy/security/oauth/http_adapter.py": {"http", "time", "urllib.request"},
+    "kafkapy/common/accept_loop.py": {"asyncio", "os", "socket"},
     "kafkapy/common/java_environment.py": {"os"},
+    "kafkapy/common/lasting_work.py": {"asyncio"},
     "kafkapy/common/service_manager.py": {"os", "socket"},
     "kafkapy/common/system.py": {"os", "random", "time"},
     "kafkapy/storage/filesystem.py": {"os", "concurrent"},
     "kafkapy/zk/kazoo/adapter.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/session.py": {"kazoo", "asyncio"},
     "kafkapy/zk/kazoo/handler.py": {"kazoo", "socket"},
-    "kafkapy/zk/service/event_loop.py": {"asyncio"},
+    "kafkapy/zk/service/event_loop.py": {"asyncio", "socket"},
 }
 
 # A person's shell on any znode, and transfers of whole trees, with verbs that Kafka's port does not

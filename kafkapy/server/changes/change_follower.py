@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from kafkapy.common.errors import KafkapyError
-from kafkapy.server.requests.lasting_work import keep_running
+from kafkapy.common.lasting_work import keep_running
 from kafkapy.zk.zookeeper import WatchEvent
 
 _RETRY_BACKOFF_S: Final = 1.0

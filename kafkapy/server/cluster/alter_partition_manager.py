@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkapy.common.cluster_state import LeaderAndIsr
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.lasting_work import keep_running
 from kafkapy.common.ports import Clock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import (
@@ -34,7 +35,6 @@ from kafkapy.server.cluster.controller_codec import (
 )
 from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.server.interbroker.node_to_controller import NodeToController, request_own_controller
-from kafkapy.server.requests.lasting_work import keep_running
 
 if TYPE_CHECKING:
     from kafkapy.server.replicas.replica_manager import ReplicaManager

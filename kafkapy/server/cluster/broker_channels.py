@@ -21,6 +21,7 @@ from kafkapy.common.cluster_state import (
     UpdateMetadataCommand,
 )
 from kafkapy.common.errors import ErrorCode
+from kafkapy.common.lasting_work import keep_running
 from kafkapy.controller.events import Event, LeaderAndIsrResponse, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.protocol.schema import Message
@@ -36,7 +37,6 @@ from kafkapy.server.cluster.control_request_codec import (
 )
 from kafkapy.server.cluster.control_request_handler import Command
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
-from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
 logger = logging.getLogger("kafka.controller.RequestSendThread")

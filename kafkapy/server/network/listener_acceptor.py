@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkapy.common.accept_loop import AcceptLoop
 from kafkapy.server.config.addresses import client_address
-from kafkapy.server.network.accept_loop import AcceptLoop
 from kafkapy.server.network.tls_transport import TlsTransport
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from kafkapy.common.accept_loop import AcceptLoop
 from kafkapy.server.counts.metric_table import counter, gauge, summary
-from kafkapy.server.network.accept_loop import AcceptLoop
 from kafkapy.server.observability.client_metrics import ClientMetrics
 from kafkapy.server.observability.cluster_metrics import QUANTILES, ClusterMetrics
 from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.lasting_work import keep_running
 from kafkapy.common.topic_partition import TopicPartition, java_string_hash
 from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -25,7 +26,6 @@ from kafkapy.replication.follower_session import FollowerFetch
 from kafkapy.replication.partition import Partition
 from kafkapy.server.interbroker.node_client import NodeClient, NodeUnavailable
 from kafkapy.server.replicas.follower_calls import FollowerCalls, LeaderAnswer, to_leader_answer
-from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.server.security.node_security import PLAINTEXT, NodeSecurity
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.lasting_work import keep_running
 from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.security.oauth.client import oauth_conversation
 from kafkapy.security.oauth.http_fetch import fetch
@@ -27,7 +28,6 @@ from kafkapy.security.oauth.server import OAuthBearerServer
 from kafkapy.security.oauth.tokens import BearerToken, IllegalToken, unsecured_rules
 from kafkapy.security.sasl.jaas import jaas_options
 from kafkapy.security.sasl.server import SaslServer
-from kafkapy.server.requests.lasting_work import keep_running
 from kafkapy.server.security.refreshed_value import RefreshedValue, RefreshTimes
 
 if TYPE_CHECKING:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, cast
+import socket
+from collections.abc import Callable, Sequence
+from errno import EAFNOSUPPORT
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from kafkapy.common.accept_loop import AcceptLoop
 from kafkapy.security.tls.distinguished_name import subject_of
 from kafkapy.zk.service.connection import Connection
 from kafkapy.zk.service.zookeeper_service import ZooKeeperService
@@ -77,15 +80,14 @@ class ZooKeeperServer:
 
     async def listen(
         self, host: str, port: int, tls: ssl.SSLContext | None = None
-    ) -> asyncio.AbstractServer:
-        """Accept clients at an address. Raises OSError."""
-        return await self._loop.create_server(
-            lambda: ClientProtocol(self, self._loop),
-            *(host, port),
-            backlog=_BACKLOG,
-            ssl=tls,
-            ssl_handshake_timeout=None if tls is None else _HANDSHAKE_LIMIT_S,
+    ) -> ClientListener:
+        """Accept clients at all addresses of a host. Raises OSError."""
+        found = await self._loop.getaddrinfo(
+            *(host or None, port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
+        listener = ClientListener(f"{host}:{port}", self, self._loop, _bind(found), tls)
+        listener.start()
+        return listener
 
     def remove_connection(self, connection: Connection) -> None:
         """Remove a connection. A second call does nothing."""
@@ -133,6 +135,74 @@ class ZooKeeperServer:
         self._tick_timer = self._loop.call_later(self._tick_s, self._tick)
         self.service.tick()
         self.schedule_turn()
+
+
+def _bind(found: Sequence[tuple[int, int, int, str, Any]]) -> list[socket.socket]:
+    """Listening sockets at the addresses that `getaddrinfo` found. Raises OSError."""
+    bound: list[socket.socket] = []
+    choices = dict.fromkeys(found)
+    for family, *_, address in choices:
+        try:
+            bound.append(socket.create_server(address, family=family, backlog=_BACKLOG))
+        except OSError as error:
+            # A machine without IPv6 may have ::1 as an address of localhost.
+            if error.errno == EAFNOSUPPORT and len(choices) > 1:
+                continue
+            for each in bound:
+                each.close()
+            raise
+        bound[-1].setblocking(False)
+    return bound
+
+
+class ClientListener:
+    """The listening sockets for clients, from `start` until `close`."""
+
+    def __init__(
+        self,
+        name: str,
+        server: ZooKeeperServer,
+        loop: asyncio.AbstractEventLoop,
+        bound: Sequence[socket.socket],
+        tls: ssl.SSLContext | None,
+    ) -> None:
+        self.sockets = bound
+        self._server = server
+        self._loop = loop
+        self._tls = tls
+        self._accepts = [AcceptLoop(name, each, self._begin) for each in bound]
+        self._openings: dict[asyncio.Task[None], None] = {}
+
+    def start(self) -> None:
+        """Start to accept connections."""
+        for each in self._accepts:
+            each.start(_BACKLOG)
+
+    def close(self) -> None:
+        """Stop accepting connections."""
+        for accepts, bound in zip(self._accepts, self.sockets, strict=True):
+            accepts.close()
+            bound.close()
+
+    async def _begin(self, accepted: socket.socket) -> None:
+        opening = self._loop.create_task(self._open(accepted))
+        self._openings[opening] = None
+        opening.add_done_callback(self._openings.pop)
+
+    async def _open(self, accepted: socket.socket) -> None:
+        """Create the protocol of a socket, after its handshake with TLS."""
+        tls = self._tls
+        try:
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await self._loop.connect_accepted_socket(
+                lambda: ClientProtocol(self._server, self._loop),
+                accepted,
+                ssl=tls,
+                ssl_handshake_timeout=None if tls is None else _HANDSHAKE_LIMIT_S,
+            )
+        except OSError as error:  # the client went away, or does not speak TLS
+            logger.debug("A connection did not begin: %s", error)
+            accepted.close()
 
 
 class ClientProtocol(asyncio.Protocol):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common import lasting_work
 from kafkapy.metadata.acl_authorizer import AclAuthorizer
 from kafkapy.security.acls import (
     AccessControlEntry,
@@ -23,7 +24,6 @@ from kafkapy.server.changes import change_follower
 from kafkapy.server.changes.acl_changes import AclChangeListener
 from kafkapy.server.changes.change_follower import ChangeNotificationListener
 from kafkapy.server.changes.config_changes import ConfigChangeListener
-from kafkapy.server.requests import lasting_work
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.zookeeper import StoreUnavailable, WatchEvent, WatchEventType
 from tests.harness.cores.ports import ManualClock

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common import lasting_work
 from kafkapy.common.cluster_state import (
     BrokerInfo,
     Endpoint,
@@ -30,7 +31,6 @@ from kafkapy.server.cluster.controller_codec import alter_partition_items, alter
 from kafkapy.server.interbroker.node_clients import NodeClients
 from kafkapy.server.interbroker.node_to_controller import NodeToController
 from kafkapy.server.replicas.isr_counts import IsrCounts
-from kafkapy.server.requests import lasting_work
 from tests.harness.cores.ports import ManualClock
 from tests.harness.scripted.scripted_node import (
     DISCONNECT,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common import lasting_work
 from kafkapy.common.cluster_state import (
     BrokerInfo,
     CommandResult,
@@ -29,7 +30,6 @@ from kafkapy.protocol.messages.leader_and_isr import (
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrResponse as LeaderAndIsrMessage
 from kafkapy.server.cluster.broker_channels import BrokerChannels
 from kafkapy.server.cluster.control_request_handler import Command
-from kafkapy.server.requests import lasting_work
 from tests.harness.scripted.scripted_node import (
     DISCONNECT,
     LIMIT_MS,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common import lasting_work
 from kafkapy.common.cluster_state import Endpoint
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
@@ -15,7 +16,6 @@ from kafkapy.replication.partition import Partition
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replicas.follower_calls import to_leader_answer
 from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers, fetcher_id
-from kafkapy.server.requests import lasting_work
 from tests.harness.cores.server_parts import Parts
 from tests.harness.processes.broker_process import free_port
 from tests.harness.storage.counting_filesystem import CountingFileSystem

@@ -10,13 +10,13 @@ from typing import Any
 import orjson
 import pytest
 
+from kafkapy.common import lasting_work
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.prefixed_properties import PrefixedProperties, of_listener
 from kafkapy.security.oauth.client import first_message
 from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
 from kafkapy.security.oauth.login import MODULE
 from kafkapy.security.oauth.tokens import BearerToken, encode_unsecured
-from kafkapy.server.requests import lasting_work
 from kafkapy.server.security.oauth import HANDLER, JWKS_URL, OAuth
 from tests.harness.cores.ports import ManualClock, SeededRandom
 from tests.harness.scripted.scripted_node import in_loop

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
+from kafkapy.common import accept_loop
 from kafkapy.zk.service.event_loop import ZooKeeperServer
 from kafkapy.zk.service.zookeeper_service import FRAMES_A_TURN, UNSENT_MAX_BYTES
 from kafkapy.zk.wire.codes import OpCode
@@ -97,6 +98,44 @@ def test_a_client_that_has_had_its_turn_is_read_from_again(
         writer.close()
         listener.close()
         server.stop()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(life())
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_clients_wait_while_their_descriptors_would_leave_none_for_the_journal(
+    new_loop: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accept_loop, "RETRY_S", 0.001)
+    has_some, refused = [False], asyncio.Event()
+
+    def has_spare_descriptors() -> bool:
+        refused.set()
+        return has_some[0]
+
+    monkeypatch.setattr(accept_loop, "has_spare_descriptors", has_spare_descriptors)
+
+    async def life() -> None:
+        desk = SocketlessServer()
+        loop = asyncio.get_running_loop()
+        server = ZooKeeperServer(desk.service, 60.0, loop, lambda fault: None)
+        listener = await server.listen("127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())
+        writer.write(HELLO)
+        reply = loop.create_task(_reply(reader))
+        for _ in range(2):
+            refused.clear()
+            await asyncio.wait(
+                {reply, loop.create_task(refused.wait())}, return_when=asyncio.FIRST_COMPLETED
+            )
+        is_early = reply.done()
+        has_some[0] = True
+        await asyncio.wait_for(reply, LIMIT_S)
+        writer.close()
+        listener.close()
+        server.stop()
+        assert not is_early
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(life())

@@ -8,9 +8,8 @@ import socket
 
 import pytest
 
-from kafkapy.server.network import accept_loop
-from kafkapy.server.network.accept_loop import AcceptLoop, has_spare_descriptors
-from kafkapy.server.requests import lasting_work
+from kafkapy.common import accept_loop, lasting_work
+from kafkapy.common.accept_loop import AcceptLoop, has_spare_descriptors
 from tests.harness.scripted.scripted_node import in_loop
 
 

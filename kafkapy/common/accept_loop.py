@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from errno import EMFILE, ENFILE, ENOBUFS, ENOMEM
 from typing import Final
 
-from kafkapy.server.requests.lasting_work import keep_running
+from kafkapy.common.lasting_work import keep_running
 
 logger = logging.getLogger("kafka.network.SocketServer")
 

@@ -7,8 +7,8 @@ import logging
 
 import pytest
 
-from kafkapy.server.requests import lasting_work
-from kafkapy.server.requests.lasting_work import keep_running
+from kafkapy.common import lasting_work
+from kafkapy.common.lasting_work import keep_running
 from tests.harness.scripted.scripted_node import in_loop
 
 LOG = logging.getLogger("t")

@@ -1,4 +1,4 @@
-"""Restarts a broker's long-running tasks after unexpected exceptions."""
+"""Restarts long-running tasks after unexpected exceptions."""
 
 from __future__ import annotations
 
