@@ -58,15 +58,35 @@ class Slice(NamedTuple):
     first_batch_size: int
 
 
-Search = Callable[[bytes, BatchHeader, int, int], TimestampOffset | None]
-"""Finds a record in a batch, as `first_record` does."""
+Search = Callable[[FileRecords, int, int, int], TimestampOffset | None]
+"""Finds a record in the batches of a segment from a position on, as `first_record` does."""
 
 
 def first_record(
-    batch: bytes, header: BatchHeader, timestamp: int, start_offset: int
+    records: FileRecords, position: int, timestamp: int, start_offset: int
 ) -> TimestampOffset | None:
     """The first record from `start_offset` on whose timestamp is at least `timestamp`."""
-    for record in batch_records(batch, header):
+    for at, header in records.headers(position):
+        if may_have_record(header, timestamp, start_offset):
+            batch = records.read(at, header.size)
+            found = first_record_of_batch(batch, header, timestamp, start_offset)
+            if found is not None:
+                return found
+    return None
+
+
+def may_have_record(header: BatchHeader, timestamp: int, start_offset: int) -> bool:
+    """Whether the header of a batch promises a record for a search. The timestamp in it is the
+    client's, and may be wrong.
+    """
+    return header.max_timestamp >= timestamp and header.last_offset >= start_offset
+
+
+def first_record_of_batch(
+    buf: bytes, header: BatchHeader, timestamp: int, start_offset: int, position: int = 0
+) -> TimestampOffset | None:
+    """As `first_record`, for the batch at `position` of `buf`."""
+    for record in batch_records(buf, header, position):
         if record.timestamp >= timestamp and record.offset >= start_offset:
             return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
     return None
@@ -338,16 +358,7 @@ class LogSegment:
     ) -> TimestampOffset | None:
         """The first record at or after `start_offset` whose timestamp is at least `timestamp`."""
         first = self.find(max(self.time_index.lookup(timestamp), start_offset))
-        if first is None:
-            return None
-        for position, header in self.records.headers(first[0]):
-            if header.max_timestamp < timestamp or header.last_offset < start_offset:
-                continue
-            batch = self.records.read(position, header.size)
-            found = search(batch, header, timestamp, start_offset)
-            if found is not None:
-                return found
-        return None
+        return None if first is None else search(self.records, first[0], timestamp, start_offset)
 
     def next_offset(self) -> int:
         """The offset after the last batch, found from the last index entry on."""

@@ -10,7 +10,7 @@ def first_at_or_after(
     local: LocalLog, timestamp: int, start_offset: int, search: Search = first_record
 ) -> TimestampOffset | None:
     """The first record from `start_offset` on whose timestamp is at least `timestamp`."""
-    for segment in local.segments:
+    for segment in local.segments.from_offset(start_offset):
         if segment.max_timestamp >= timestamp:
             found = segment.find_by_timestamp(timestamp, start_offset, search)
             if found is not None:
@@ -41,14 +41,14 @@ def offsets_before(
 
 
 def record_of_max_timestamp(
-    local: LocalLog, search: Search = first_record
+    local: LocalLog, search: Search, start_offset: int
 ) -> TimestampOffset | None:
-    """The first record that has the greatest timestamp of the log; None for a log without times."""
+    """The first record from `start_offset` on that has the greatest timestamp of the log; None for
+    a log without times.
+    """
     segment = max(local.segments, key=lambda s: s.max_timestamp)
     timestamp = segment.max_timestamp
-    found = segment.find(segment.offset_of_max_timestamp) if timestamp >= 0 else None
-    if found is None:
+    if timestamp < 0:
         return None
-    for _, header in segment.records.headers(found[0]):
-        return search(segment.records.read(found[0], header.size), header, timestamp, 0)
-    return None
+    first = segment.find(max(segment.offset_of_max_timestamp, start_offset))
+    return None if first is None else search(segment.records, first[0], timestamp, start_offset)

@@ -581,12 +581,12 @@ class UnifiedLog:
             return self.local.aborted_transactions(start, stop)
 
     def offset_for_timestamp(
-        self, timestamp: int, upper_bound: int, search: Search = first_record
+        self, timestamp: int, upper_bound: int, search: Search = first_record, start_offset: int = 0
     ) -> TimestampOffset | None:
         """The first record below `upper_bound` whose timestamp is at least `timestamp`."""
+        start_offset = max(start_offset, self.log_start_offset)
         with self._convert_disk_errors():
-            start = self.log_start_offset
-            found = time_lookup.first_at_or_after(self.local, timestamp, start, search)
+            found = time_lookup.first_at_or_after(self.local, timestamp, start_offset, search)
         return found if found is not None and found.offset < upper_bound else None
 
     def offsets_before(self, timestamp: int | None, now_ms: int) -> list[int]:
@@ -594,7 +594,7 @@ class UnifiedLog:
         with self._convert_disk_errors():
             return time_lookup.offsets_before(self.local, timestamp, self.log_start_offset, now_ms)
 
-    def offset_of_max_timestamp(self, search: Search = first_record) -> TimestampOffset | None:
+    def offset_of_max_timestamp(self, search: Search, start_offset: int) -> TimestampOffset | None:
         """The first record with the greatest timestamp of the log."""
         with self._convert_disk_errors():
-            return time_lookup.record_of_max_timestamp(self.local, search)
+            return time_lookup.record_of_max_timestamp(self.local, search, start_offset)

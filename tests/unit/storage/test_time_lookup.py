@@ -9,6 +9,7 @@ import pytest
 from kafkapy.record.builder import build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.storage import time_lookup
+from kafkapy.storage.log_segment import first_record
 from tests.harness.storage.batches import patched
 from tests.harness.storage.log_builder import LogBuilder, row
 
@@ -69,10 +70,10 @@ def test_the_bound_hides_what_is_found(builder: LogBuilder) -> None:
 
 
 def test_the_greatest_timestamp(builder: LogBuilder, tmp_path: Path) -> None:
-    assert builder.log.offset_of_max_timestamp() == (300, 5, 4)
+    assert builder.log.offset_of_max_timestamp(first_record, 0) == (300, 5, 4)
     builder.log.truncate_to(4)
-    assert builder.log.offset_of_max_timestamp() == (120, 2, 0)
-    assert LogBuilder(tmp_path / "empty").log.offset_of_max_timestamp() is None
+    assert builder.log.offset_of_max_timestamp(first_record, 0) == (120, 2, 0)
+    assert LogBuilder(tmp_path / "empty").log.offset_of_max_timestamp(first_record, 0) is None
 
 
 @pytest.mark.parametrize("codec", Codec)

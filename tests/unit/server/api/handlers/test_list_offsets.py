@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+import kafkapy.storage.file_records
 from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.list_offsets import (
@@ -16,6 +17,7 @@ from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from kafkapy.record.batch_header import read_header
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.server.api.handlers import list_offsets
@@ -25,6 +27,7 @@ from kafkapy.server.requests.turns import run_now
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
+from tests.harness.storage.batches import patched
 
 
 @pytest.fixture
@@ -185,3 +188,132 @@ def test_a_topic_that_is_deleted_during_a_search_takes_no_directory_offline(part
     [row] = finish(work, found).topics[0].partitions
     assert parts.replicas.log_manager.offline_log_dirs == []
     assert row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+FORGED = 2**62
+BATCHES = 3000
+
+
+@pytest.fixture
+def forged(tmp_path: Path) -> Parts:
+    """A log in whose first batch a client claims a timestamp that no record has."""
+    made = Parts(tmp_path)
+    made.lead()
+    batch = build_batch([RecordData(None, b"v" * 40, 5, [])])
+    made.replicas.append("t", 0, patched(batch, max_timestamp=FORGED), 1, 11)
+    for _ in range(BATCHES - 1):
+        made.replicas.append("t", 0, batch, 1, 11)
+    return made
+
+
+class HeaderCount:
+    """Counts the headers that the event loop reads from files in each turn."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.turns = [0]
+        monkeypatch.setattr(kafkapy.storage.file_records, "read_header", self._read_header)
+
+    def _read_header(self, *args: Any) -> Any:
+        self.turns[-1] += 1
+        return read_header(*args)
+
+    def look_up(self, parts: Parts, timestamp: int) -> tuple[ErrorCode, int]:
+        """The response of a request, and the headers of each of its turns."""
+        wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+        work: Any = list_offsets.handle(parts.replicas, parts.clock, request_context(2, 9), request)
+        self.turns = [0]
+        call = next(work)
+        try:
+            while True:
+                if isinstance(call, ThreadCall):
+                    self.turns.append(0)
+                    assert len(self.turns) < 100
+                    before = self.turns[-1]
+                    done: Future[Any] = Future()
+                    done.set_result(call.function())
+                    assert self.turns[-1] == before, "the thread must not read files"
+                    call = work.send(done)
+                else:
+                    call = next(work)
+        except StopIteration as end:
+            [row] = end.value.topics[0].partitions
+            return ErrorCode(row.error_code), row.offset
+
+
+@pytest.mark.parametrize("timestamp", [FORGED - 1, MAX_TIMESTAMP])
+def test_a_client_that_claims_a_late_timestamp_stops_no_other_client(
+    forged: Parts, timestamp: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search read all headers of the segment in one turn: 50 seconds for 1 GiB."""
+    count = HeaderCount(monkeypatch)
+    assert count.look_up(forged, timestamp) == (ErrorCode.NONE, -1)
+    assert max(count.turns) <= 70
+    assert len(count.turns) >= 2
+
+
+def test_claimed_timestamps_in_many_segments_stop_no_other_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = Parts(tmp_path)
+    parts.lead()
+    batch = patched(build_batch([RecordData(None, b"v", 5, [])]), max_timestamp=FORGED)
+    for _ in range(200):
+        parts.replicas.append("t", 0, batch, 1, 11)
+        parts.replicas.get("t", 0).log.roll(0)
+    count = HeaderCount(monkeypatch)
+    assert count.look_up(parts, 10) == (ErrorCode.NONE, -1)
+    assert max(count.turns) <= 70
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("rolls", [False, True])
+def test_a_record_far_behind_a_claimed_timestamp_is_found(
+    forged: Parts, codec: Codec, rolls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if rolls:
+        forged.replicas.get("t", 0).log.roll(0)
+    rows = [RecordData(None, b"v" * 500, timestamp, []) for timestamp in (7, *[10] * 10)]
+    forged.replicas.append("t", 0, build_batch(rows, codec=codec), 1, 11)
+    count = HeaderCount(monkeypatch)
+    assert count.look_up(forged, 10) == (ErrorCode.NONE, BATCHES + 1)
+    assert count.look_up(forged, 7) == (ErrorCode.NONE, BATCHES)
+    assert max(count.turns) <= 70
+
+
+def test_a_record_appended_after_a_truncation_during_a_search_is_found(forged: Parts) -> None:
+    """The other records had been searched up to an offset above it."""
+    wanted = [ListOffsetsPartition(partition_index=0, timestamp=10)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+    work: Any = list_offsets.handle(forged.replicas, forged.clock, request_context(2, 9), request)
+    call = next(work)
+    assert isinstance(call, ThreadCall)
+    forged.replicas.get("t", 0).log.truncate_to(1)
+    forged.replicas.append("t", 0, build_batch([RecordData(None, b"v", 10, [])]), 1, 11)
+    found: Future[Any] = Future()
+    found.set_result(call.function())
+    [row] = finish(work, found).topics[0].partitions
+    assert (row.error_code, row.offset) == (ErrorCode.NONE, 1)
+
+
+def test_a_search_past_a_damaged_offset_ends(
+    forged: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Base offsets are outside the CRC. The search must not continue at the offset behind it."""
+    log = forged.replicas.get("t", 0).log
+    position = log.local.offset_metadata(BATCHES - 1).position
+    log.segments.active.records.handle().pwritev([bytes(8)], position)
+    count = HeaderCount(monkeypatch)
+    assert count.look_up(forged, 10) == (ErrorCode.NONE, -1)
+
+
+def test_searches_of_many_partitions_share_the_event_loop(forged: Parts) -> None:
+    """Each row counted as 10 microseconds, whatever it read."""
+    rows = [RecordData(None, b"", 20, []) for _ in range(300)]
+    rows.append(RecordData(None, b"", 30, []))
+    forged.replicas.get("t", 0).log.truncate_to(0)
+    forged.replicas.append("t", 0, build_batch(rows), 1, 11)
+    wanted = [ListOffsetsPartition(partition_index=0, timestamp=30)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+    work: Any = list_offsets.handle(forged.replicas, forged.clock, request_context(2, 9), request)
+    assert sum(work) > 500
