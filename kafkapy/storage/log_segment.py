@@ -297,7 +297,9 @@ class LogSegment:
         return found[0]
 
     def _read_max_timestamp(self) -> tuple[int, int]:
-        """Read batches from the last time index entry on, or all if no batch matches the entry."""
+        """Read the batches that the indexes do not cover, or all if no batch matches the last time
+        index entry.
+        """
         known, offset = self.time_index.last_entry
         found = self.find(offset) if known >= 0 else None
         position = found[0] if found else 0
@@ -305,6 +307,10 @@ class LogSegment:
         if known >= 0 and (first is None or first[1].max_timestamp != known):
             logger.warning("%s does not match its segment", self.time_index.path)
             position, known, offset = 0, NO_TIMESTAMP, self.base_offset
+        elif known >= 0 and self.offset_index.count:
+            # With each entry of the offset index, the time index gets the greatest timestamp so
+            # far, unless it has it.
+            position = max(position, self.offset_index.entry(-1)[1])
         for _, header in self.records.headers(position):
             if header.max_timestamp > known:
                 known, offset = header.max_timestamp, header.last_offset

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import kafkapy.storage.file_records
 from kafkapy.common.errors import ApiError
+from kafkapy.record.batch_header import BatchHeader, read_header
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.file_records import FilePool
 from kafkapy.storage.filesystem import OsFileSystem
@@ -167,6 +169,28 @@ def test_times_are_found_again_after_reopening(tmp_path: Path) -> None:
     assert [f.offset for f in found if f] == [1000, 1002, 1002, 1006]
     assert again.find_by_timestamp(86, 1003) == (99, 1006, -1)
     assert again.find_by_timestamp(100, 0) is None
+
+
+def test_a_time_in_the_future_makes_no_first_append_after_a_restart_read_the_whole_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batches behind it have no entry in the time index: 50 seconds for 1 GiB of them."""
+    made = Segment(tmp_path, LogConfig(index_interval_bytes=1000))
+    made.append(50)
+    made.append(10**12, padding=1000)
+    for _ in range(200):
+        made.append(60, padding=30)
+    made.segment.become_inactive()
+    headers: list[int] = []
+
+    def counted(buf: bytes, position: int = 0) -> BatchHeader:
+        headers.append(position)
+        return read_header(buf, position)
+
+    monkeypatch.setattr(kafkapy.storage.file_records, "read_header", counted)
+    again = made.reopen()
+    assert (again.max_timestamp, again.offset_of_max_timestamp) == (10**12, 1001)
+    assert len(headers) < 20
 
 
 def test_a_flipped_bit_of_an_index_hides_no_record(tmp_path: Path) -> None:
