@@ -51,7 +51,9 @@ class CompletedTransaction(NamedTuple):
 
 
 class ProducerEntry:
-    """One producer. `transaction_first_offset` is -1 when no transaction is open."""
+    """One producer. `transaction_first_offset` is -1 when no transaction is open. `snapshot_row` is
+    its row in the last snapshot; None after a change.
+    """
 
     __slots__ = (
         "batches",
@@ -59,6 +61,7 @@ class ProducerEntry:
         "last_timestamp",
         "producer_epoch",
         "producer_id",
+        "snapshot_row",
         "transaction_first_offset",
     )
 
@@ -76,6 +79,7 @@ class ProducerEntry:
         self.last_timestamp = last_timestamp
         self.transaction_first_offset = transaction_first_offset
         self.batches: list[ProducerBatch] = []
+        self.snapshot_row: bytes | None = None
 
     @property
     def last_sequence(self) -> int:
@@ -218,6 +222,7 @@ class ProducerState:
         entry = self.producers.get(header.producer_id)
         if entry is None:
             entry = self.producers[header.producer_id] = ProducerEntry(header.producer_id)
+        entry.snapshot_row = None
         last_offset = base_offset + header.last_offset_delta
         if header.is_control:
             return self._append_marker(entry, header, last_offset, marker)

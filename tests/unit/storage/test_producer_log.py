@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 
 import pytest
 
 from kafkapy.common.errors import ApiError
 from kafkapy.record.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
-from kafkapy.storage import producer_log
+from kafkapy.storage import producer_log, producer_snapshot
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RESTORE_AGE_MAX_MS
+from kafkapy.storage.producer_snapshot import decode_snapshot, encode_snapshot
+from kafkapy.storage.producer_state import ProducerEntry
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.batches import flip, raw_batch, row_bytes, watched_bits
 from tests.harness.storage.log_builder import LogBuilder
@@ -18,6 +22,52 @@ from tests.harness.storage.log_builder import LogBuilder
 
 def last_sequences(builder: LogBuilder) -> dict[int, int]:
     return {e.producer_id: e.last_sequence for e in builder.log.producers.state}
+
+
+def test_a_client_that_rolls_with_each_request_makes_no_roll_pack_all_producers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 60,000 forged producers, each request of 111 bytes stopped all clients for 80 ms."""
+    builder = LogBuilder(tmp_path)
+    packed: list[int] = []
+    pack = producer_snapshot._pack
+
+    def counted(entry: ProducerEntry) -> bytes:
+        packed.append(entry.producer_id)
+        return pack(entry)
+
+    monkeypatch.setattr(producer_snapshot, "_pack", counted)
+    for producer_id in range(50):
+        builder.produce(producer_id, 0)
+    builder.roll()
+    packed.clear()
+    builder.produce(7, 1)
+    builder.produce(99, 0)
+    builder.roll().append().roll()
+    assert packed == [7, 99]
+    latest = Path(builder.log.producers.snapshots.path(builder.log.log_end_offset))
+    assert len(decode_snapshot(latest.read_bytes())) == 51
+
+
+def test_no_change_of_a_producer_is_lost_for_a_snapshot_before_it(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    changes: list[Callable[[], object]] = [
+        lambda: builder.produce(7, 0),
+        lambda: builder.produce(7, 1),
+        lambda: builder.produce(7, 0, producer_epoch=1),
+        lambda: builder.produce(8, 0, is_transactional=True),
+        lambda: builder.end_transaction(8, True),
+        lambda: builder.end_transaction(8, False, producer_epoch=3, coordinator_epoch=2),
+        lambda: builder.produce(8, 0, producer_epoch=3, is_transactional=True),
+    ]
+    for number, change in enumerate(changes):
+        change()
+        builder.roll()
+        entries = [copy(entry) for entry in builder.log.producers.state]
+        for entry in entries:
+            entry.snapshot_row = None
+        path = Path(builder.log.producers.snapshots.path(builder.log.log_end_offset))
+        assert path.read_bytes() == encode_snapshot(entries), number
 
 
 def test_a_roll_and_a_close_take_snapshots(tmp_path: Path) -> None:
