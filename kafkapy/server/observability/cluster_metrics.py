@@ -75,7 +75,8 @@ class ClusterMetrics:
         yield gauge("kafka_controller_controllereventmanager_eventqueuesize", task.queue_size)
         unclean = 0 if task.controller is None else task.controller.context.unclean_elections
         yield counter("kafka_controller_controllerstats_uncleanleaderelections", unclean)
-        for name, times in task.event_times.by_name.items():
+        # A page is written in slices, between which an event may add its name.
+        for name, times in list(task.event_times.by_name.items()):
             prefix = "kafka_controller_controllerstats_"
             yield timer(f"{prefix}{name.lower()}rateandtimems", times)
 

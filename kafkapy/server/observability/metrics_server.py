@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import Metric, generate_latest
 
 from kafkapy.common.accept_loop import AcceptLoop
 from kafkapy.server.counts.metric_table import counter, gauge, summary
@@ -17,6 +17,7 @@ from kafkapy.server.observability.cluster_metrics import QUANTILES, ClusterMetri
 from kafkapy.server.observability.coordinator_metrics import CoordinatorMetrics
 from kafkapy.server.observability.listener_metrics import ListenerMetrics
 from kafkapy.server.quotas.quota_metrics import QuotaMetrics
+from kafkapy.server.requests.turns import ROWS_AT_ONCE
 
 if TYPE_CHECKING:
     from kafkapy.common.ports import Clock
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from kafkapy.server.network.connection_table import ConnectionTable
     from kafkapy.server.quotas.client_quotas import ClientQuotas
     from kafkapy.server.replicas.replica_manager import ReplicaManager
-    from kafkapy.server.requests.turns import SliceScheduler
+    from kafkapy.server.requests.outcomes import Completion
+    from kafkapy.server.requests.turns import SliceScheduler, Work
 
 _TOPIC_COUNTERS: Final = (
     ("messagesin", "messages_in"),
@@ -44,14 +46,17 @@ _TOPIC_COUNTERS: Final = (
 logger = logging.getLogger("kafka.server.KafkaServer")
 
 _REQUEST_BYTES_MAX: Final = 8192
-_CHARS_PER_UNIT: Final = 200
-"""About the number of characters that are written in a microsecond."""
+_FAMILY_CHARS_PER_UNIT: Final = 3
+"""About the number of characters of a family that are written in a microsecond."""
+_CLIENT_CHARS_PER_UNIT: Final = 200
+"""The same for the metrics of clients."""
 LIMIT_S: Final = 10.0
 CONNECTIONS_MAX: Final = 16
 
 
 class MetricsCollector:
-    """Makes metric families out of the broker's state, when scraped."""
+    """Makes metric families out of the broker's state, when scraped. The state may change between
+    two families."""
 
     def __init__(
         self,
@@ -140,18 +145,37 @@ class MetricsCollector:
         yield family
 
     def _logs(self) -> Iterator[Any]:
-        families = {
-            "size": gauge("kafka_log_log_size"),
-            "start": gauge("kafka_log_log_logstartoffset"),
-            "end": gauge("kafka_log_log_logendoffset"),
-        }
+        labels: list[tuple[str, str]] = []
+        values: dict[str, list[int]] = {"size": [], "logstartoffset": [], "logendoffset": []}
         for partition in self._replicas.all_partitions():
             topic, index = partition.topic_partition
-            labels = [topic, str(index)]
-            families["size"].add_metric(labels, partition.log.size_bytes)
-            families["start"].add_metric(labels, partition.log.log_start_offset)
-            families["end"].add_metric(labels, partition.log.log_end_offset)
-        yield from families.values()
+            labels.append((topic, str(index)))
+            values["size"].append(partition.log.size_bytes)
+            values["logstartoffset"].append(partition.log.log_start_offset)
+            values["logendoffset"].append(partition.log.log_end_offset)
+        for name, column in values.items():
+            family = gauge(f"kafka_log_log_{name}")
+            for names, value in zip(labels, column, strict=True):
+                family.add_metric(names, value)
+            yield family
+
+
+class _OneFamily(NamedTuple):
+    """A collector of one family."""
+
+    family: Metric
+
+    def collect(self) -> tuple[Metric, ...]:
+        return (self.family,)
+
+
+def _pieces(family: Metric) -> Iterator[bytes]:
+    """The text of a family, in pieces of `ROWS_AT_ONCE` samples."""
+    samples = family.samples
+    for start in range(0, max(len(samples), 1), ROWS_AT_ONCE):
+        family.samples = samples[start : start + ROWS_AT_ONCE]
+        text = generate_latest(_OneFamily(family))
+        yield text.split(b"\n", 2)[2] if start else text  # HELP and TYPE are in the first piece
 
 
 class MetricsServer:
@@ -167,8 +191,6 @@ class MetricsServer:
         self.collector = collector
         self._client_metrics = client_metrics
         self._slices = slices
-        self._registry = CollectorRegistry()
-        self._registry.register(collector)
         self._bound: socket.socket | None = None
         self._accepts: AcceptLoop | None = None
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
@@ -210,12 +232,27 @@ class MetricsServer:
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     async def _page(self) -> bytes:
-        """All metrics. Those of clients may be many, so they are written in slices."""
-        parts = [generate_latest(self._registry)]
-        pace = self._slices.pace()
+        """All metrics, written in slices: there may be many partitions and clients."""
+        done: asyncio.Future[Completion[bytes]] = asyncio.get_running_loop().create_future()
+        pending = self._slices.queue(self._write_page(), may_drop=True)
+        pending.when_complete(done.set_result)
+        try:
+            page = await done
+        finally:
+            pending.abandon()
+        if not isinstance(page, bytes):
+            raise EOFError("the page could not be written")  # the scheduler has raised the reason
+        return page
+
+    def _write_page(self) -> Work[bytes]:
+        parts: list[bytes] = []
+        for family in self.collector.collect():
+            for piece in _pieces(family):
+                parts.append(piece)
+                yield len(piece) // _FAMILY_CHARS_PER_UNIT
         for text in self._client_metrics.text():
             parts.append(text.encode())
-            await pace.charge(len(text) // _CHARS_PER_UNIT)
+            yield len(text) // _CLIENT_CHARS_PER_UNIT
         return b"".join(parts)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

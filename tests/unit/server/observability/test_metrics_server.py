@@ -7,11 +7,14 @@ import socket
 from pathlib import Path
 
 import pytest
+from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.coordinator.groups.messages import CommitOffsets, OffsetToCommit
+from kafkapy.server.counts.metric_table import CONTROLLER_EVENTS
 from kafkapy.server.observability import metrics_server
+from kafkapy.server.requests.turns import STEP_UNITS_MAX
 from tests.harness.cores.server_parts import Parts
 from tests.harness.storage.partitions import batch, partition_state
 
@@ -159,6 +162,45 @@ def test_groups_sessions_and_waiting_requests(parts: Parts) -> None:
         assert gauge(samples, f"kafka_server_fetchsessioncache_{name}") == 0
 
 
+def test_clients_are_served_while_a_page_of_many_metrics_is_written(parts: Parts) -> None:
+    for number in range(300):
+        parts.metrics.requests.observe(f"Api{number}", 0.25)
+    server = parts.metrics_server()
+
+    async def scenario() -> bytes:
+        page = await server._page()
+        server._slices.close()
+        return page
+
+    page = asyncio.run(scenario())
+    assert page == generate_latest(server.collector)
+    assert page.count(b'request="Api299"') == 9
+    assert server._slices.slice_count > len(page) // 50_000
+    assert server._slices.units_max < STEP_UNITS_MAX
+
+
+def test_what_happens_between_two_slices_does_not_end_a_page(parts: Parts) -> None:
+    parts.lead(index=0)
+    parts.metrics.zookeeper.set_state("CONNECTED")
+    first, second, *_ = CONTROLLER_EVENTS
+    parts.controller.event_times.observe(first, 0.25)
+    for family in parts.metrics_server().collector.collect():
+        parts.metrics.requests.observe(family.name, 0.25)
+        parts.metrics.count_append(family.name, 1, 10)
+        if first.lower() in family.name:
+            parts.controller.event_times.observe(second, 0.25)
+
+
+def test_a_page_that_cannot_be_written_closes_the_connection(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> bytes:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(metrics_server, "generate_latest", fail)
+    assert ask(parts, b"GET /metrics HTTP/1.1\r\n\r\n") == b""
+
+
 def test_other_paths_are_told_where_to_look(parts: Parts) -> None:
     answer = ask(parts, b"GET /other HTTP/1.1\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 404 Not Found\r\n")
@@ -175,14 +217,13 @@ def test_who_does_not_read_is_closed(parts: Parts, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(metrics_server, "LIMIT_S", 0.2)
     began = asyncio.Event()
 
-    def page(_: object) -> bytes:
+    async def page() -> bytes:
         began.set()
         return bytes(50_000_000)
 
-    monkeypatch.setattr(metrics_server, "generate_latest", page)
-
     async def scenario() -> int:
         server = parts.metrics_server()
+        monkeypatch.setattr(server, "_page", page)
         await server.start("127.0.0.1", 0)
         reader = socket.create_connection(("127.0.0.1", server.port))
         reader.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
