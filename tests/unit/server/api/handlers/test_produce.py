@@ -27,6 +27,7 @@ from kafkapy.record.validation import FAST_BYTES_MAX
 from kafkapy.server.requests.turns import SLICE_UNITS, run_now
 from tests.harness.cores import hot_path
 from tests.harness.cores.hot_path import FETCH, PRODUCE, Client, fetch
+from tests.harness.cores.paused_loops import fake_timers
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
@@ -58,10 +59,13 @@ def codes(response: ProduceResponse) -> list[int]:
     return [row.error_code for row in response.responses[0].partition_responses]
 
 
-def test_pipelined_refusals_of_a_client_do_not_fail_the_produce_of_another(tmp_path: Path) -> None:
+def test_pipelined_refusals_of_a_client_do_not_fail_the_produce_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They wait behind a fetch. The produce that ended this fetch had their RecursionError: its
     producer got UNKNOWN_SERVER_ERROR for records that were appended.
     """
+    turns = fake_timers(monkeypatch)
     parts = Parts(tmp_path)
     parts.lead()
     unverified = build_batch(
@@ -83,6 +87,8 @@ def test_pipelined_refusals_of_a_client_do_not_fail_the_produce_of_another(tmp_p
     one.sends(PRODUCE, *[refused] * 1000)()
     answer = another.asks(PRODUCE, hot_path.produce("t"), ProduceResponse)
     assert codes(answer) == [ErrorCode.NONE]
+    while turns.delays_s:
+        turns.fire()
     assert one.connection.is_idle
 
 
