@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import http.server
 import socket
+import sys
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -105,6 +106,11 @@ class _Server(http.server.ThreadingHTTPServer):
                     oldest.shutdown(socket.SHUT_RDWR)  # ends the thread, which closes it
             self._is_waiting[request] = True
         return True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the traceback of an error, unless the client has disconnected."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
         with self._lock:

@@ -160,3 +160,18 @@ def test_many_requests_at_once_cannot_use_up_the_memory_of_the_supervisor() -> N
         for connection in asking:
             connection.close()
         server.close()
+
+
+def test_a_client_that_disconnects_prints_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    server = MergedMetricsServer("127.0.0.1", 0, dict)
+    try:
+        for error in (BrokenPipeError(), ValueError("a bug")):
+            try:
+                raise error
+            except Exception:
+                server._server.handle_error(None, ("127.0.0.1", 1))
+    finally:
+        server.close()
+    printed = capsys.readouterr().err
+    assert "BrokenPipeError" not in printed
+    assert "a bug" in printed
