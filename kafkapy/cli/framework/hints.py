@@ -73,6 +73,8 @@ HINTS_BY_CAUSE: Final[Mapping[str, str]] = {
     "TimeoutError": _NO_BROKER,
     "ProtocolViolation": _NO_BROKER,
 }
+# These need no hint: the text names the key store or trust store, and the reason.
+_COMPLETE: Final = re.compile(r"\bssl\.\S*=.* cannot be used: ")
 # These come first, because the causes of these errors have other hints.
 FIRST_HINTS_BY_TEXT: Final = (
     (
@@ -92,10 +94,6 @@ FIRST_HINTS_BY_TEXT: Final = (
         r"ALERT_(CERTIFICATE_REQUIRED|UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN)",
         "the listener requires a client certificate that the broker trusts: ssl.keystore.location"
         f" {_CONFIG}, and the broker's ssl.truststore.location",
-    ),
-    (
-        r"\bssl\.\S*=.* cannot be used: ",
-        "check the path, the type and the passwords of this key store or trust store",
     ),
     (r"not valid in current SASL state", _NO_SASL),
 )
@@ -172,8 +170,8 @@ def warn(env: Environment, error: BaseException, words: Sequence[str]) -> None:
 
 def hint(error: BaseException, words: Sequence[str]) -> str | None:
     """The advice for an error of a command line; None if none is known."""
-    if "Hint: " in str(error):
-        return None  # it contains the output of a background process, which has a hint
+    if "Hint: " in str(error) or _COMPLETE.search(str(error)):
+        return None  # the former contains the output of a background process, which has a hint
     chain = list(_chain(error))
     return (
         _of_option(str(error), words)
