@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from kafkapy.common import service_manager
 
@@ -52,22 +51,16 @@ class LaunchedServer:
 
 
 class ReadyNotice:
-    """A context that receives the notification of a server that it serves (`sd_notify`).
+    """Receives the notification of a server that it is ready (`sd_notify`), until `close`.
 
     The output of the server does not suffice: it may be on a full disk.
     """
 
-    def __enter__(self) -> Self:
+    def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._socket.bind("")  # the kernel chooses a name in the abstract namespace
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         self._socket.close()
 
     @property

@@ -138,7 +138,8 @@ def start_in_background(
         ConfigError: it ended (with the end of its output), or the output cannot be written.
     """
     output = Path(os.environ.get("LOG_DIR") or directories[0]) / name
-    with background.end_on_failure() as started, background.ReadyNotice() as notice:
+    notices = contextlib.closing(background.ReadyNotice())
+    with background.end_on_failure() as started, notices as notice:
         try:
             launched = launch(words, output, notify=notice.address)
         except OSError as error:
