@@ -60,7 +60,7 @@ class Faults(SequencedFaults, StagedFaults):
         if self.world.ensemble.is_down:
             self.world.ensemble.start()
         for node in self.world.nodes.values():
-            node.faulty_disk.fail_at = 0
+            node.mend_disk()
             disarm(node)
             node.short_disk.descriptors_left = node.disk.flip = None
             node.resume()

@@ -138,6 +138,7 @@ class Node:
         self.broker: Broker | None = None
         self.is_serving = False
         self.is_stopping = False
+        self._had_failing_disk = False
         self.run_number = 0
         self.last_power_cut_us = -1
         self.on_process_end: Callable[[Node], None] = lambda node: None
@@ -193,8 +194,14 @@ class Node:
 
     @property
     def is_disk_failing(self) -> bool:
-        """Whether changes of one of its directories fail."""
-        return 0 < self.faulty_disk.fail_at <= self.faulty_disk.changes
+        """Whether changes of one of its directories fail, or did earlier in this run: the broker is
+        informed of a failure only after its thread has ended."""
+        return self._had_failing_disk or 0 < self.faulty_disk.fail_at <= self.faulty_disk.changes
+
+    def mend_disk(self) -> None:
+        """End the failures of its disk: all later changes succeed."""
+        self._had_failing_disk = self.is_disk_failing
+        self.faulty_disk.fail_at = 0
 
     def without_faults(self) -> WithoutFaults:
         """Read its disk without the broker's faults, which do not apply to checkers."""
@@ -209,6 +216,7 @@ class Node:
         world = self._world
         self.run_number += 1
         self.faulty_disk.fail_at = 0
+        self._had_failing_disk = False
         world.network.powered_off.pop(self.host, None)
         self.process = process = world.process(self.host)
         world.trace.note(self.host, "starts")

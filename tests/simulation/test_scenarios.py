@@ -189,6 +189,31 @@ def fail_disk(node: Node, log_dirs: list[str]) -> None:
         node.built_broker.replicas.log_dir_failed(LogDirFailure(log_dir, "no space left"))
 
 
+def test_a_broker_may_end_for_a_disk_that_failed_just_before_the_faults_ended(
+    simulation: Simulation,
+) -> None:
+    """Its thread reports the failure later (seed 24253703)."""
+    node = simulation.world.nodes[1]
+    broker, disk = node.built_broker, node.faulty_disk
+    assert broker is not None
+    assert node.process is not None
+
+    async def work() -> None:
+        await asyncio.to_thread(disk.fails, disk.prefix)
+        for log_dir in node.log_dirs:
+            broker.replicas.log_dir_failed(LogDirFailure(log_dir, "no space left"))
+
+    disk.prefix, disk.fail_at, disk.for_good = "/data/of-the-thread", disk.changes + 1, True
+    node.process.create_task(work())
+    events = simulation.world.events
+    events.run_until(events.now_us + SECOND_US, lambda: node.is_disk_failing)
+    assert not broker.failed.is_set(), "the thread has not ended yet"
+    simulation.faults.stop()
+    assert not disk.fails(disk.prefix)
+    run_for(simulation, SECOND_US)
+    assert simulation.world.counts["broker ended by itself"] == 1
+
+
 def kill(node: Node) -> NoReturn:
     node.kill()
     raise Killed
