@@ -139,3 +139,19 @@ def test_what_the_broker_speaks(kafkapy: Kafkapy, broker: BrokerProcess) -> None
     assert lines[0] == f"{broker.bootstrap_servers} (id: 0 rack: null) -> ("
     assert lines[-1] == ")"
     assert "\tMetadata(3): 0 to 13 [usable: 13]," in lines
+
+
+def test_a_logger_of_a_broker_logs_more_and_again_less(kafkapy: Kafkapy) -> None:
+    name = "kafka.server.KafkaApis"
+    entity = ("--entity-type", "broker-loggers", "--entity-name", "0")
+    for *change, level in (
+        ("--add-config", f"{name}=DEBUG", "DEBUG"),
+        ("--delete-config", name, "INFO"),
+    ):
+        altered = kafkapy("configs", "--alter", *entity, *change)
+        assert altered.stdout == "Completed updating config for broker-logger 0.\n"
+        shown = kafkapy("configs", "--describe", *entity).stdout
+        assert f"\n  {name}={level} sensitive=false synonyms={{}}\n" in shown
+    refused = kafkapy("configs", "--alter", *entity, "--add-config", f"{name}=LOUD")
+    assert f"Cannot set the log level of {name} to LOUD as it is not a supported" in refused.stderr
+    assert refused.status == 1

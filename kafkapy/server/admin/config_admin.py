@@ -130,7 +130,7 @@ class ConfigAdmin:
         validate_only: bool = False,
     ) -> None:
         """Change some dynamic configs of a resource. Raises as `replace`."""
-        _check_ops(ops)
+        check_ops(ops)
         entity_type, entity = self._entity(resource_type, name)
 
         async def attempt() -> None:
@@ -246,25 +246,36 @@ class ConfigAdmin:
     def _broker_entity(self, broker: str) -> str:
         if not broker:
             return DEFAULT_ENTITY
-        try:
-            broker_id = int(broker)
-        except ValueError:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {broker}"
-            ) from None
-        if broker_id != self._broker_id:
-            raise ApiError(
-                ErrorCode.INVALID_REQUEST,
-                f"Unexpected broker id, expected {self._broker_id}, but received {broker}",
-            )
-        return str(broker_id)
+        check_broker_id(broker, self._broker_id)
+        return str(self._broker_id)
+
+
+def check_broker_id(broker: str, broker_id: int) -> None:
+    """Refuse a resource that is not the broker `broker_id`.
+
+    Raises:
+        ApiError: INVALID_REQUEST.
+    """
+    try:
+        named = int(broker)
+    except ValueError:
+        message = f"Node id must be an integer, but it is: {broker}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message) from None
+    if named != broker_id:
+        message = f"Unexpected broker id, expected {broker_id}, but received {broker}"
+        raise ApiError(ErrorCode.INVALID_REQUEST, message)
 
 
 def _null_value_error(names: Sequence[str]) -> ApiError:
     return ApiError(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {','.join(names)}")
 
 
-def _check_ops(ops: Sequence[ConfigOp]) -> None:
+def check_ops(ops: Sequence[ConfigOp]) -> None:
+    """Refuse operations on one config twice, unknown operations, and null values.
+
+    Raises:
+        ApiError: INVALID_REQUEST.
+    """
     names = [name for name, _, _ in ops]
     duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
     if duplicates:

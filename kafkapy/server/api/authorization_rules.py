@@ -77,6 +77,9 @@ ClusterResponse = TypeVar("ClusterResponse", "MetadataResponse", "DescribeCluste
 
 _O: Final = Operation
 _TOPIC, _GROUP, _CLUSTER = ResourceKind.TOPIC, ResourceKind.GROUP, ResourceKind.CLUSTER
+_CLUSTER_CONFIGS: Final = frozenset(
+    {ResourceType.BROKER, ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS}
+)
 _TRANSACTIONAL_ID: Final = ResourceKind.TRANSACTIONAL_ID
 _TRANSACTION_KEY_TYPE: Final = 1
 _SHARE_KEY_TYPE: Final = 2
@@ -229,7 +232,7 @@ def _config_action(operation: Operation) -> ActionOf[_Resource]:
             return Action(operation, _TOPIC, row.resource_name)
         if row.resource_type == ResourceType.GROUP:
             return Action(operation, _GROUP, row.resource_name)
-        if row.resource_type in (ResourceType.BROKER, ResourceType.CLIENT_METRICS):
+        if row.resource_type in _CLUSTER_CONFIGS:
             return Action(operation, _CLUSTER, CLUSTER_NAME)
         return None
 

@@ -16,6 +16,7 @@ from kafkapy.protocol.schema import Message
 from kafkapy.replication.fetch_session import FetchSessionCache
 from kafkapy.server.admin.acl_admin import AclAdmin
 from kafkapy.server.admin.auto_creator import AutoCreator
+from kafkapy.server.admin.broker_loggers import BrokerLoggers
 from kafkapy.server.admin.config_admin import ConfigAdmin
 from kafkapy.server.admin.quota_admin import QuotaAdmin
 from kafkapy.server.admin.scram_admin import ScramAdmin
@@ -391,12 +392,15 @@ def configs(
     slices: SliceScheduler,
 ) -> BackgroundHandlers:
     """Configs of resources."""
-    description = handlers.describe_configs.Handler(configs, changes, metadata, broker_id, slices)
+    loggers = BrokerLoggers(broker_id)
+    description = handlers.describe_configs.Handler(
+        configs, changes, metadata, broker_id, loggers, slices
+    )
     return {
         ApiKey.DESCRIBE_CONFIGS: description.handle,
         ApiKey.ALTER_CONFIGS: partial(handlers.alter_configs.handle, admin, changes, slices),
         ApiKey.INCREMENTAL_ALTER_CONFIGS: partial(
-            handlers.incremental_alter_configs.handle, admin, changes, slices
+            handlers.incremental_alter_configs.handle, admin, loggers, changes, slices
         ),
         ApiKey.LIST_CONFIG_RESOURCES: partial(
             handlers.list_config_resources.handle, configs, changes, metadata

@@ -1,7 +1,7 @@
 """DescribeConfigs (key 32), versions 0-4.
 
 Behaviour: effective values with their source and synonyms, for topics, this broker, the
-cluster-wide default, client metrics and groups. Not done: broker loggers.
+cluster-wide default, client metrics, groups, and the levels of this broker's loggers.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from kafkapy.server.admin.broker_loggers import BrokerLoggers
 from kafkapy.server.api.handler_support import distinct
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.changes.config_changes import ConfigChangeListener
@@ -46,6 +47,7 @@ class Handler:
     changes: ConfigChangeListener
     metadata: MetadataCache
     broker_id: int
+    loggers: BrokerLoggers
     slices: SliceScheduler
 
     async def handle(
@@ -120,6 +122,8 @@ class Handler:
                     f" {name}",
                 )
             return self.configs.broker(keys)
+        if resource.resource_type == ResourceType.BROKER_LOGGER:
+            return self.loggers.entries(name, keys)
         if resource.resource_type == ResourceType.CLIENT_METRICS:
             if not name:
                 message = "Client metrics subscription name must not be empty"

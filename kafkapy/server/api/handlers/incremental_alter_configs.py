@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
@@ -11,6 +12,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kafkapy.server.admin.broker_loggers import BrokerLoggers
 from kafkapy.server.admin.config_admin import ConfigAdmin
 from kafkapy.server.api.handler_support import (
     config_resource,
@@ -25,6 +27,7 @@ from kafkapy.server.requests.turns import CHANGE_UNITS, SliceScheduler
 
 async def handle(
     admin: ConfigAdmin,
+    loggers: BrokerLoggers,
     changes: ConfigChangeListener,
     slices: SliceScheduler,
     context: RequestContext,
@@ -40,12 +43,12 @@ async def handle(
         rows.append(row)
         try:
             refuse_repeated(config_resource(resource), resources)
-            await admin.change(
-                resource.resource_type,
-                resource.resource_name,
-                [(c.name, c.config_operation, c.value) for c in resource.configs],
-                request.validate_only,
-            )
+            kind, name = resource.resource_type, resource.resource_name
+            ops = [(c.name, c.config_operation, c.value) for c in resource.configs]
+            if kind == ResourceType.BROKER_LOGGER:
+                loggers.change(name, ops, request.validate_only)
+            else:
+                await admin.change(kind, name, ops, request.validate_only)
         except ApiError as error:
             row.error_code, row.error_message = error.code, error.message
         await pace.charge(CHANGE_UNITS + len(resource.configs))

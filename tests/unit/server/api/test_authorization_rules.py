@@ -251,7 +251,7 @@ def test_a_consumer_group_with_a_hidden_topic_shows_no_members() -> None:
 @pytest.mark.parametrize(
     ("grant", "allowed"),
     [
-        ((CLUSTER, CLUSTER_NAME, _O.DESCRIBE_CONFIGS), [4, 16]),
+        ((CLUSTER, CLUSTER_NAME, _O.DESCRIBE_CONFIGS), [4, 8, 16]),
         ((GROUP, "x", _O.DESCRIBE_CONFIGS), [32]),
         ((TOPIC, "x", _O.DESCRIBE_CONFIGS), [2]),
     ],
@@ -260,13 +260,14 @@ def test_configs_need_a_right_to_their_resource(grant: tuple[Any, ...], allowed:
     handler = RecordingHandler(ApiKey.DESCRIBE_CONFIGS, 4, grant)
     rows = [
         describe_configs.DescribeConfigsResource(resource_type=kind, resource_name="x")
-        for kind in (2, 4, 16, 32)
+        for kind in (2, 4, 8, 16, 32)
     ]
     request = describe_configs.DescribeConfigsRequest(resources=rows)
     answer = handler.ask(request, describe_configs.DescribeConfigsResponse(results=[]))
     assert [row.resource_type for row in handler.requests[0].resources] == allowed
     refused = {row.resource_type: row.error_code for row in answer.results}
-    expected = {2: TOPIC_REFUSED, 4: CLUSTER_REFUSED, 16: CLUSTER_REFUSED, 32: GROUP_REFUSED}
+    of_cluster = dict.fromkeys((4, 8, 16), CLUSTER_REFUSED)
+    expected = {2: TOPIC_REFUSED, **of_cluster, 32: GROUP_REFUSED}
     assert refused == {kind: code for kind, code in expected.items() if kind not in allowed}
 
 

@@ -15,6 +15,7 @@ from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
+from kafkapy.server.admin.broker_loggers import BrokerLoggers
 from kafkapy.server.api.handlers import describe_configs
 from kafkapy.server.api.handlers.describe_configs import Handler
 from kafkapy.server.changes.config_changes import ConfigChangeListener
@@ -47,7 +48,12 @@ def test_no_keys_are_all_keys(
     configs = MagicMock()
     configs.has_defaults_only.return_value = False
     handler = Handler(
-        configs, Mock(catch_up=AsyncMock(return_value={})), metadata(("t",)), 1, SliceScheduler()
+        configs,
+        Mock(catch_up=AsyncMock(return_value={})),
+        metadata(("t",)),
+        1,
+        BrokerLoggers(1),
+        SliceScheduler(),
     )
     resource = DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=keys
@@ -80,6 +86,7 @@ def test_many_keys_are_not_compared_with_each_config() -> None:
         Mock(catch_up=AsyncMock(return_value={})),
         metadata(("t",)),
         1,
+        BrokerLoggers(1),
         SliceScheduler(),
     )
     resource = DescribeConfigsResource(
@@ -101,7 +108,7 @@ def test_groups_without_configs_are_described_up_to_a_number(
     configs = DynamicConfig(KafkaConfig({}))
     configs.set_group("set", {"consumer.session.timeout.ms": "46000"})
     nothing = Mock(catch_up=AsyncMock(return_value={}))
-    handler = Handler(configs, nothing, metadata(("t",)), 1, SliceScheduler())
+    handler = Handler(configs, nothing, metadata(("t",)), 1, BrokerLoggers(1), SliceScheduler())
     rows = [
         DescribeConfigsResource(resource_type=kind, resource_name=name)
         for kind, name in (
@@ -133,7 +140,7 @@ def test_the_configs_that_a_topic_elsewhere_was_created_with_are_described(
         if is_lost:
             lost = AsyncMock(side_effect=SessionExpired("/"))
             monkeypatch.setattr(znodes.configs, "get_each", lost)
-        handler = Handler(configs, changes, metadata(("t",)), 2, SliceScheduler())
+        handler = Handler(configs, changes, metadata(("t",)), 2, BrokerLoggers(2), SliceScheduler())
         resource = DescribeConfigsResource(
             resource_type=ResourceType.TOPIC,
             resource_name="t",
@@ -154,7 +161,9 @@ def test_configs_that_cannot_be_read_cost_no_other_resource_its_answer(
     configs = DynamicConfig(KafkaConfig({"log.dirs": "/d"}))
     configs.topic_overrides["bad"] = {"retention.ms": "x"}
     changes = Mock(catch_up=AsyncMock(return_value={}))
-    handler = Handler(configs, changes, metadata(("bad", "t")), 1, SliceScheduler())
+    handler = Handler(
+        configs, changes, metadata(("bad", "t")), 1, BrokerLoggers(1), SliceScheduler()
+    )
     resources = [
         DescribeConfigsResource(resource_type=ResourceType.TOPIC, resource_name=name)
         for name in ("bad", "t")
