@@ -18,8 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-import uvloop
-
 from tests.harness.processes.waiting import join
 
 ANYONE = -1
@@ -54,7 +52,7 @@ class Network:
 
     def __init__(self, sources: Callable[[], Iterable[int]] = lambda: ()) -> None:
         self._sources = sources
-        self.loop = uvloop.new_event_loop()
+        self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, name="links", daemon=True)
         self._links: list[Link] = []
 
