@@ -396,11 +396,10 @@ class LogManager:
             yield deleted
 
     def expire_producers(self, now_ms: int) -> int:
-        """Remove producers idle longer than `producer.id.expiration.ms`. Returns their number."""
-        return sum(
-            log.producers.state.expire(now_ms, self._producers.id_expiration_ms)
-            for log in self.logs.values()
-        )
+        """Remove producers and verifications older than `producer.id.expiration.ms`. Returns their
+        number.
+        """
+        return sum(log.producers.expire(now_ms) for log in self.logs.values())
 
     def flush_due_logs(self, now_ms: int) -> Iterator[FlushTask]:
         """Flush tasks for logs that rolled since their last flush, or whose `flush.ms` has passed,

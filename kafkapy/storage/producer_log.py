@@ -104,6 +104,12 @@ class ProducerLog:
             )
         self.state.complete(completed)
 
+    def expire(self, now_ms: int) -> int:
+        """Remove idle producers, and verifications as old. Returns the number of both."""
+        expiration_ms = self.config.id_expiration_ms
+        verifications = self.verification.expire(now_ms, expiration_ms)
+        return verifications + self.state.expire(now_ms, expiration_ms)
+
     def take_over(self, other: ProducerLog) -> None:
         """Take the producers and verifications of `other`, of a log with the same content."""
         self.state = other.state

@@ -18,14 +18,17 @@ from kafkapy.storage.producer_state import NO_OFFSET, ProducerState
 class Verification:
     """One request to a coordinator, and whether it is confirmed. `lowest_sequence` is the first
     sequence with which the transaction may begin here. `adds_partition`: the partition is added to
-    the transaction (version 2).
+    the transaction (version 2). `begun_ms`: the time of its first request.
     """
 
-    __slots__ = ("adds_partition", "is_confirmed", "lowest_sequence", "producer_epoch")
+    __slots__ = ("adds_partition", "begun_ms", "is_confirmed", "lowest_sequence", "producer_epoch")
 
-    def __init__(self, producer_epoch: int, lowest_sequence: int, adds_partition: bool) -> None:
+    def __init__(
+        self, producer_epoch: int, lowest_sequence: int, begun_ms: int, adds_partition: bool
+    ) -> None:
         self.producer_epoch = producer_epoch
         self.adds_partition = adds_partition
+        self.begun_ms = begun_ms
         self.lowest_sequence = lowest_sequence
         self.is_confirmed = False
 
@@ -40,13 +43,13 @@ class TransactionVerification:
         self._state = state
         self._by_producer: dict[int, dict[int, Verification]] = {}  # and by epoch
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no verification is stored."""
-        return not self._by_producer
-
     def begin(
-        self, producer_id: int, producer_epoch: int, sequence: int, adds_partition: bool = False
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        sequence: int,
+        now_ms: int,
+        adds_partition: bool = False,
     ) -> Verification:
         """The verification for a producer and epoch, shared by concurrent batches. A batch of
         another epoch, which a zombie may send, has another one.
@@ -55,7 +58,7 @@ class TransactionVerification:
         found = by_epoch.get(producer_epoch)
         if found is None:
             found = by_epoch[producer_epoch] = Verification(
-                producer_epoch, sequence, adds_partition
+                producer_epoch, sequence, now_ms, adds_partition
             )
         found.lowest_sequence = min(found.lowest_sequence, sequence)
         return found
@@ -71,9 +74,27 @@ class TransactionVerification:
         """Remove a verification that the coordinator has refused for good."""
         by_epoch = self._by_producer.get(producer_id, {})
         if by_epoch.get(refused.producer_epoch) is refused:
-            del by_epoch[refused.producer_epoch]
-            if not by_epoch:
-                del self._by_producer[producer_id]
+            self._delete(producer_id, refused.producer_epoch)
+
+    def expire(self, now_ms: int, expiration_ms: int) -> int:
+        """Remove the verifications begun `expiration_ms` ago, which no batch has followed. Returns
+        their number.
+        """
+        expired = [
+            (producer_id, epoch)
+            for producer_id, by_epoch in self._by_producer.items()
+            for epoch, each in by_epoch.items()
+            if now_ms - each.begun_ms >= expiration_ms
+        ]
+        for producer_id, epoch in expired:
+            self._delete(producer_id, epoch)
+        return len(expired)
+
+    def _delete(self, producer_id: int, producer_epoch: int) -> None:
+        by_epoch = self._by_producer[producer_id]
+        del by_epoch[producer_epoch]
+        if not by_epoch:
+            del self._by_producer[producer_id]
 
     def is_needed(
         self, producer_id: int, producer_epoch: int, adds_partition: bool = False

@@ -122,12 +122,13 @@ class TransactionVerifier:
         `on_verified` with the errors of the partitions that may not be written to.
         """
         verifications: dict[TopicPartition, tuple[TransactionVerification, Verification]] = {}
+        now_ms = self._clock.time_ms()
         for partition, producer, sequence, adds in writes:
             log = self._replicas.partitions[partition.topic][partition.partition].log
             known = log.producers.verification
             # With version 2 each transaction has its own epoch, and its sequences begin with 0.
             lowest = 0 if adds else sequence
-            verifications[partition] = known, known.begin(*producer, lowest, adds)
+            verifications[partition] = known, known.begin(*producer, lowest, now_ms, adds)
         _, producer, _, adds = writes[0]
 
         def on_answer(result: PartitionsResult) -> None:

@@ -196,7 +196,7 @@ def test_a_transaction_that_was_verified_before_a_move_begins_after_it(two: TwoD
     two.manager.shutdown()
     two.producers = ProducerConfig(verifies_transactions=True)
     two.open()
-    two.log.producers.verification.begin(9, 0, 0).is_confirmed = True
+    two.log.producers.verification.begin(9, 0, 0, NOW_MS).is_confirmed = True
     two.move()
     two.copy()
     log = two.replace()

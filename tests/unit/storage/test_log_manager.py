@@ -275,6 +275,19 @@ def test_producers_expire(tmp_path: Path) -> None:
     assert builder.manager.expire_producers(NOW_MS + 86_400_000) == 1
 
 
+def test_verifications_without_a_batch_do_not_fill_memory(tmp_path: Path) -> None:
+    """A client may send transactional batches with new producer ids without end."""
+    builder = LogBuilder(tmp_path)
+    verification = builder.log.producers.verification
+    for producer_id in range(3):
+        verification.begin(producer_id, 0, 0, NOW_MS + producer_id)
+    verification.begin(1, 1, 0, NOW_MS + 9)
+    expired = [
+        builder.manager.expire_producers(NOW_MS + 86_400_000 + later) for later in (-1, 1, 9, 10)
+    ]
+    assert expired == [0, 2, 2, 0]
+
+
 def test_the_flush_of_many_logs_takes_the_descriptors_of_one(tmp_path: Path) -> None:
     disk = ShortFileSystem(Disk())
     manager = manager_of(tmp_path, fs=disk, open_files_max=1)

@@ -269,7 +269,7 @@ def test_a_transaction_that_nobody_vouched_for_does_not_begin(tmp_path: Path) ->
     verification.is_enabled = True
     with pytest.raises(ApiError, match="not part of an ongoing transaction"):
         builder.produce(9, 0, is_transactional=True)
-    verification.begin(9, 0, 0).is_confirmed = True
+    verification.begin(9, 0, 0, NOW_MS).is_confirmed = True
     builder.produce(9, 0, is_transactional=True)
     builder.produce(9, 1, is_transactional=True)
     builder.end_transaction(9, commit=True)
