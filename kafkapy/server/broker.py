@@ -391,6 +391,7 @@ class Broker:
             self._metadata,
             self._waiter,
             groups.on_partitions_deleted,
+            self._metrics,
         )
         applier = ConfigApplier(
             self._configs,

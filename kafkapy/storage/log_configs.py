@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from kafkapy.common.config_def import ConfigValue
 from kafkapy.storage.log_config import LogConfig
@@ -38,6 +38,16 @@ class LogConfigs:
         self.set_overrides(topic, overrides)
         self._configs[topic] = config
         return config
+
+    def drop(self, topic: str) -> None:
+        """Drop the overrides and the configuration of a topic without logs."""
+        self._overrides.pop(topic, None)
+        self._configs.pop(topic, None)
+
+    def keep(self, topics: Set[str]) -> None:
+        """Drop those of all other topics."""
+        for topic in (self._overrides.keys() | self._configs.keys()) - topics:
+            self.drop(topic)
 
     def set_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
         """Set the broker's new defaults."""

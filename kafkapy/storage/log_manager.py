@@ -284,15 +284,21 @@ class LogManager:
     # configs
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """Apply a topic's new overrides.
+        """Apply a topic's new overrides. Those of a topic without a log here are only checked.
 
         Raises:
             ConfigError: one is not allowed; nothing has changed.
         """
+        logs = [log for log in self.logs.values() if log.topic_partition.topic == topic]
         config = self._configs.change(topic, overrides)
-        for log in self.logs.values():
-            if log.topic_partition.topic == topic:
-                log.update_config(config)
+        for log in logs:
+            log.update_config(config)
+        if not logs:
+            self._configs.drop(topic)
+
+    def drop_unused_configs(self) -> None:
+        """Drop the configs of topics without a log here, after logs were deleted."""
+        self._configs.keep({topic_partition.topic for topic_partition in self.logs})
 
     def update_broker_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
         """Apply the broker's new defaults to every log."""

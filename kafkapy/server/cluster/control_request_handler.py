@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kafkapy.metadata.image import TopicImage
     from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
     from kafkapy.server.config.dynamic_config import DynamicConfig
+    from kafkapy.server.counts.metrics import Metrics
     from kafkapy.server.replicas.replica_manager import ReplicaManager
 
 logger = logging.getLogger("kafka.server.KafkaApis")
@@ -64,8 +65,10 @@ class ControlRequestHandler:
         metadata: MetadataCache,
         waiter: MetadataWaiter,
         on_partitions_deleted: Callable[[list[TopicPartition]], None],
+        metrics: Metrics,
     ) -> None:
         self._replicas = replicas
+        self._metrics = metrics
         self._metadata = metadata
         self._waiter = waiter
         self._on_partitions_deleted = on_partitions_deleted
@@ -155,7 +158,9 @@ class ControlRequestHandler:
             case UpdateMetadataCommand():
                 return self._update_metadata(command, correlation_id)
             case StopReplicaCommand():
-                return await self._replicas.stop_replicas(command, correlation_id)
+                result = await self._replicas.stop_replicas(command, correlation_id)
+                self._metrics.keep_topics(self._replicas.partitions.keys())
+                return result
 
     async def _leader_and_isr(
         self, command: LeaderAndIsrCommand, correlation_id: int

@@ -90,10 +90,8 @@ class MetricsCollector:
         yield from ListenerMetrics(names, self._connections).collect()
 
     def _topics(self) -> Iterator[Any]:
-        hosted_topics = {
-            partition.topic_partition.topic for partition in self._replicas.all_partitions()
-        }
-        self._metrics.keep_topics(hosted_topics)
+        # A late response may have counted for a topic that has left.
+        self._metrics.keep_topics(self._replicas.partitions.keys())
         for name, attribute in _TOPIC_COUNTERS:
             family = counter(f"kafka_server_brokertopicmetrics_{name}")
             counts = {t: getattr(c, attribute) for t, c in self._metrics.topics.items()}

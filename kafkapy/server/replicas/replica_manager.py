@@ -269,7 +269,7 @@ class ReplicaManager:
         for partition in offline:
             topic, index = partition.topic_partition
             self.offline.add(partition.topic_partition)
-            del self.partitions[topic][index]
+            self._remove(topic, index)
         former_leaders = [partition for partition in offline if partition.take_out_of_service()]
         logger.warning(
             "Broker %d stopped serving %d partitions in failed log directory %s",
@@ -549,6 +549,7 @@ class ReplicaManager:
                     self._mark_half_deleted(topic_partition)
                     error = _OFFLINE
                 result.partition_errors[topic_partition] = error
+        self.log_manager.drop_unused_configs()
         live = self.log_manager.live_log_dirs
         for topic_partition, log_dir in log_dirs.items():
             if log_dir not in live:
@@ -567,8 +568,7 @@ class ReplicaManager:
         topic, index = topic_partition
         if topic_partition in self.offline:
             raise ApiError(_OFFLINE, _IS_OFFLINE)
-        by_index = self.partitions.get(topic, {})
-        partition = by_index.get(index)
+        partition = self.partitions.get(topic, {}).get(index)
         epoch = row.leader_epoch
         if partition is not None:
             fenced = epoch not in (EPOCH_DURING_DELETE, NO_EPOCH) and epoch < partition.leader_epoch
@@ -588,10 +588,13 @@ class ReplicaManager:
         if not row.delete:
             return
         if partition is not None:
-            del by_index[index]
-            if not by_index:
-                del self.partitions[topic]
+            self._remove(topic, index)
             partition.take_out_of_service()
             self.check_delayed_requests(partition)
         if self.log_manager.get_log(topic_partition) is not None:
             self.log_manager.delete_log(topic_partition)
+
+    def _remove(self, topic: str, index: int) -> None:
+        del self.partitions[topic][index]
+        if not self.partitions[topic]:
+            del self.partitions[topic]

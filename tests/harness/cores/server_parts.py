@@ -333,6 +333,7 @@ class Parts:
             self.metadata,
             self.waiter,
             self.groups.on_partitions_deleted,
+            self.metrics,
         )
 
     def apply_leader_and_isr(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.filesystem import FileSystem, OsFileSystem, read_file
+from kafkapy.storage.log_config import LogConfig
 from kafkapy.storage.log_manager import LogManager
 from kafkapy.storage.verify import verify_log_dir
 from tests.harness.cores.call_counts import calls
@@ -182,6 +184,29 @@ def test_configs_change_in_place(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"retention\.ms"):
         manager.update_topic_config("t", {"retention.ms": "never"})
     assert first.config.retention_ms == 5
+
+
+def test_the_configs_of_deleted_topics_do_not_fill_memory(tmp_path: Path) -> None:
+    def live_configs() -> int:
+        gc.collect()
+        return sum(isinstance(each, LogConfig) for each in gc.get_objects())
+
+    manager = manager_of(tmp_path)
+    create(manager, 0)
+    create(manager, 1)
+    before = live_configs()
+    for number in range(5):
+        create(manager, 0, f"deleted-{number}")
+        manager.update_topic_config(f"elsewhere-{number}", {"retention.ms": "5"})
+    manager.update_topic_config("t", {"retention.ms": "5"})
+    for topic in ("t", *(f"deleted-{number}" for number in range(5))):
+        manager.delete_log(TopicPartition(topic, 0))
+    for _ in manager.deletion_slices(NOW_MS + 10**9):
+        pass
+    manager.drop_unused_configs()
+    assert live_configs() == before
+    manager.update_broker_defaults({})
+    assert manager.logs[TopicPartition("t", 1)].config.retention_ms == 5
 
 
 def test_checkpoints(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.groups.messages import CommitOffsets, FetchOffsets, OffsetToCommit
 from kafkapy.server.cluster.control_request_handler import Command
+from kafkapy.storage.log_config import LogConfig
 from kafkapy.zk.stores.store import ZkStore
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
@@ -211,6 +213,24 @@ def test_a_deleted_topic_takes_its_committed_offsets_and_configs_along(
     )
     assert [found.offsets[partition].offset for partition in partitions] == [-1, 5]
     assert list(parts.configs.topic_overrides) == ["u"]
+
+
+def test_counters_and_configs_of_deleted_topics_do_not_fill_memory(receiving: Receiving) -> None:
+    """Nor does a topic that is created again under the name continue the counts of the old one."""
+    parts = receiving.parts
+    for topic in ("t", "u"):
+        run(receiving.store.configs.set("topics", topic, {"max.message.bytes": "123456"}))
+    rows = [partition_state(), partition_state(topic="u", topic_id=Uuid(bytes(15) + b"9"))]
+    receiving.apply(LeaderAndIsrCommand(1, 1, BROKER_EPOCH, rows))
+    parts.metrics.count_append("t", 1, 10)
+    parts.metrics.count_append("u", 1, 10)
+    receiving.apply(stopping())
+    assert parts.metrics.topics.keys() == {"u", ""}
+    for _ in parts.logs.deletion_slices(2**62):
+        pass
+    gc.collect()
+    configs = [each for each in gc.get_objects() if isinstance(each, LogConfig)]
+    assert [each.max_message_bytes for each in configs].count(123456) == 1
 
 
 class SlowConfigs:
