@@ -22,6 +22,7 @@ from kafkapy.common.config_def import (
     one_of,
 )
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.metadata_versions import metadata_version
 
 LONG_MAX: Final = 2**63 - 1
 
@@ -102,7 +103,8 @@ TOPIC_CONFIGS: Final = ConfigDef(
              "log.message.timestamp.difference.max.ms"),
         _key("message.timestamp.type", _S, "CreateTime", one_of("CreateTime", "LogAppendTime"),
              "log.message.timestamp.type"),
-        _key("message.format.version", _S, "3.0-IV1", None, "log.message.format.version"),
+        _key("message.format.version", _S, "3.0-IV1", metadata_version(),
+             "log.message.format.version"),
         _key("min.cleanable.dirty.ratio", _D, 0.5, between(0, 1),
              "log.cleaner.min.cleanable.ratio"),
         _key("min.compaction.lag.ms", _L, 0, at_least(0), "log.cleaner.min.compaction.lag.ms"),

@@ -23,6 +23,7 @@ from kafkapy.common.config_def import (
     one_of,
 )
 from kafkapy.common.java_numbers import INT_MAX
+from kafkapy.common.metadata_versions import metadata_version
 from kafkapy.server.config.unserved_configs import UNSERVED_ROWS, WHY_UNSERVED
 
 LONG_MAX: Final = 2**63 - 1
@@ -109,7 +110,7 @@ BROKER_CONFIG_ROWS: Final = (
         one_of("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
     ),
     _s("control.plane.listener.name", None),
-    _s("inter.broker.protocol.version", "3.9-IV0"),
+    _s("inter.broker.protocol.version", "3.9-IV0", metadata_version()),
     _s("early.start.listeners", None),
     # ZooKeeper
     _s("zookeeper.connect", None),
