@@ -8,8 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkapy.record.batch_header import INT64_MAX, MAGIC, NO_PRODUCER_ID, BatchHeader, Buffer
-from kafkapy.record.builder import RecordData, build_batch, keep_rows, rebuild_batch
+from kafkapy.record.batch_header import (
+    CODEC_MASK,
+    INT64_MAX,
+    LOG_APPEND_TIME_BIT,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    BatchHeader,
+    Buffer,
+)
+from kafkapy.record.builder import keep_rows, rebuild_batch
 from kafkapy.record.control import ControlRecordType, control_type_id
 from kafkapy.record.records import Record, batch_records
 from kafkapy.record.row_index import RowIndex, index_rows
@@ -152,7 +163,7 @@ class BatchRetention:
         kept = [record for record in records if self._keeps(record)]
         if not kept:
             return None
-        return batch if len(kept) == len(records) else _convert_to_v2(kept)
+        return batch if len(kept) == len(records) else _convert_to_v2(header, kept)
 
     def _keeps(self, record: Record) -> bool:
         if record.offset > self._offsets.latest_offset:
@@ -184,14 +195,14 @@ class BatchRetention:
         return header.is_control and header.producer_epoch == last.producer_epoch
 
 
-def _convert_to_v2(records: list[Record]) -> bytes:
-    """Convert rows of an old format to v2 batches, one for each row, since offsets may have
-    gaps.
+def _convert_to_v2(header: BatchHeader, records: list[Record]) -> bytes:
+    """The retained rows of a compressed set of an old format as one v2 batch, with the codec and
+    the timestamp type of the set.
     """
-    return b"".join(
-        build_batch(
-            [RecordData(r.key, r.value, r.timestamp, r.headers)],
-            base_offset=r.offset,
-        )
-        for r in records
-    )
+    base_offset = records[0].offset
+    attributes = header.attributes & (CODEC_MASK | LOG_APPEND_TIME_BIT)
+    converted = BatchHeader(
+        base_offset, 0, NO_LEADER_EPOCH, MAGIC, 0, attributes, records[-1].offset - base_offset,
+        0, header.max_timestamp, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, len(records),
+    )  # fmt: skip
+    return rebuild_batch(converted, records)

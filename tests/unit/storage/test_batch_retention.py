@@ -20,7 +20,7 @@ from kafkapy.storage.offset_map import OffsetMap
 from kafkapy.storage.transaction_index import AbortedTransaction
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.batches import any_row, raw_batch
-from tests.harness.storage.legacy_messages import message
+from tests.harness.storage.legacy_messages import message, wrapper
 from tests.harness.storage.log_builder import row
 
 DAY_MS = 86_400_000
@@ -223,6 +223,52 @@ def test_old_formats_lose_values_and_by_age_tombstones() -> None:
     assert keep(rule, tombstone) == tombstone
     rule.keep_legacy_deletes = False
     assert keep(rule, tombstone) is None
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_an_old_compressed_set_does_not_grow_when_it_loses_rows(magic: int, codec: Codec) -> None:
+    """One batch for each retained row, without compression, took many times the disk space."""
+    offsets = range(100) if magic == 1 else range(10, 110)
+    inner = b"".join(
+        message(magic, offset, b"%d" % i, b"value" * 20, timestamp=1000 - i)
+        for i, offset in enumerate(offsets)
+    )
+    data = wrapper(magic, codec, inner, offset=109, timestamp=1000)
+    kept = keep(retention({"0": 200, "50": 200, "98": 200}, upto=200), data)
+    assert kept is not None
+    assert len(kept) < len(data)
+    header = read_header(kept)
+    assert (header.size, header.magic, header.codec) == (len(kept), 2, codec)
+    assert (header.base_offset, header.last_offset, header.record_count) == (11, 109, 97)
+    timestamps = (999, 999) if magic == 1 else (-1, -1)
+    assert (header.base_timestamp, header.max_timestamp) == timestamps
+    assert not header.is_log_append_time
+    rows = [(each.offset, each.key, each.timestamp) for each in iter_records(kept)]
+    assert rows == [
+        (10 + i, b"%d" % i, 1000 - i if magic == 1 else -1)
+        for i in range(100)
+        if i not in (0, 50, 98)
+    ]
+
+
+def test_an_old_compressed_set_keeps_its_append_time() -> None:
+    inner = b"".join(message(1, i, key, b"1", timestamp=5) for i, key in enumerate([b"a", b"b"]))
+    data = wrapper(1, Codec.GZIP, inner, offset=11, timestamp=1000, log_append_time=True)
+    kept = keep(retention({"b": 99}), data)
+    assert kept is not None
+    assert read_header(kept).is_log_append_time
+    assert [(each.offset, each.timestamp) for each in iter_records(kept)] == [(10, 1000)]
+
+
+def test_rows_of_an_old_set_may_be_all_of_time_apart() -> None:
+    times = [-(2**63), 2**63 - 1, 0]
+    inner = b"".join(
+        message(1, i, key, b"1", timestamp=times[i]) for i, key in enumerate([b"a", b"b", b"c"])
+    )
+    kept = keep(retention({"c": 99}), wrapper(1, Codec.GZIP, inner, offset=12))
+    assert kept is not None
+    assert [each.timestamp for each in iter_records(kept)] == times[:2]
 
 
 def test_a_horizon_beyond_all_time_is_the_end_of_time() -> None:
