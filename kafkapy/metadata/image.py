@@ -54,11 +54,6 @@ class MetadataImage:
         """A topic by name."""
         return self.topics.get(name)
 
-    def topic_by_id(self, topic_id: Uuid) -> TopicImage | None:
-        """A topic by id."""
-        name = self.topic_names_by_id.get(topic_id)
-        return None if name is None else self.topics[name]
-
     def topic_name(self, name: str | None, topic_id: Uuid) -> str | None:
         """The name of the topic in a request's row: by its id, or by name if it has no id.
 

@@ -112,13 +112,6 @@ def unencodable(message: Message, version: int, error: Exception) -> ValueError:
     return ValueError(f"{type(message).__name__} v{version}: {error}")
 
 
-def encode_bytes(message: Message, version: int) -> bytes:
-    """The bytes of `message`. Raises as `encode`."""
-    parts: list[Buffer] = []
-    encode(message, version, parts)
-    return b"".join(parts)
-
-
 def is_flexible(cls: type[Message], version: int) -> bool:
     """Whether a version has compact lengths and tagged fields. Raises ApiError if the version does
     not exist."""

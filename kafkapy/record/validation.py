@@ -49,8 +49,7 @@ from kafkapy.record.checksum import crc32c
 from kafkapy.record.codec import Codec
 
 PRODUCE_VERSION_V2_ONLY: Final = 3  # from here on: one v2 batch a partition (KIP-98)
-PRODUCE_VERSION_ZSTD: Final = 7  # KIP-110
-PRODUCE_VERSION_LATEST: Final = 11
+PRODUCE_VERSION_ZSTD: Final = 7  # from here on no version differs in its batches (KIP-110)
 FAST_BYTES_MAX: Final = 4096
 
 _unpack = HEADER.unpack_from
@@ -63,7 +62,7 @@ def prepare_client_batch(
     records: memoryview,
     rules: BatchRules,
     now_ms: int,
-    produce_version: int = PRODUCE_VERSION_LATEST,
+    produce_version: int = PRODUCE_VERSION_ZSTD,
     fast_only: bool = False,
     budget: ByteBudget | None = None,
 ) -> PreparedBatch:

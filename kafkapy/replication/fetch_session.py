@@ -237,7 +237,6 @@ class FetchSessionCache:
         self._partitions_max = partitions_max
         self._random = random
         self._sessions: dict[int, FetchSession] = {}
-        self.evictions = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -355,7 +354,6 @@ class FetchSessionCache:
             for session in list(self._sessions.values()):
                 if now_ms - session.last_used_ms > EVICTION_IDLE_MS:
                     del self._sessions[session.session_id]
-                    self.evictions += 1
             if not self._has_room(size, privileged):
                 return False
         if len(self._sessions) < self._slots:
@@ -376,7 +374,6 @@ class FetchSessionCache:
         if victim is None:
             return False
         del self._sessions[victim.session_id]
-        self.evictions += 1
         return True
 
 

@@ -49,7 +49,6 @@ class Purgatory:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.expired_count = 0
         # Under each key the operations, with the position of the key among an operation's keys.
         self._watchers: dict[Hashable, dict[DelayedOperation, int]] = {}
         # (deadline, number), so that an entry does not keep a completed operation in memory.
@@ -117,7 +116,6 @@ class Purgatory:
     def expire(self, now_ms: int) -> None:
         """Complete the operations past their deadline."""
         while (operation := self._first()) is not None and operation.deadline_ms <= now_ms:
-            self.expired_count += 1
             self._complete(operation, expired=True)
 
     def next_deadline_ms(self) -> int | None:

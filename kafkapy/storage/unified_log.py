@@ -19,7 +19,7 @@ from kafkapy.record.batch_header import CONTROL_BIT, MAGIC, BatchHeader, first_1
 from kafkapy.record.control import ControlRecordType
 from kafkapy.record.long_preparation import PreparationResult
 from kafkapy.record.validation import (
-    PRODUCE_VERSION_LATEST,
+    PRODUCE_VERSION_ZSTD,
     prepare_client_batch,
     prepare_internal_batch,
 )
@@ -380,7 +380,7 @@ class UnifiedLog:
         leader_epoch: int,
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
-        produce_version: int = PRODUCE_VERSION_LATEST,
+        produce_version: int = PRODUCE_VERSION_ZSTD,
         fast_only: bool = False,
         preparation: PreparationResult | None = None,
     ) -> LogAppendInfo:

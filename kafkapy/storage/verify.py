@@ -42,7 +42,6 @@ class PartitionReport(NamedTuple):
 
     log_start_offset: int
     log_end_offset: int
-    batch_count: int
     problems: list[Problem]
 
 
@@ -107,7 +106,6 @@ class _PartitionCheck:
         self._fs = fs
         self._directory = directory
         self._problems: list[Problem] = []
-        self._batch_count = 0
 
     def _add_problem(self, path: str, message: str) -> None:
         self._problems.append(Problem(path, message))
@@ -134,7 +132,7 @@ class _PartitionCheck:
                 self._add_problem(path, f"the segment before it ends at offset {end}")
             end = max(self._check_segment(base_offset, found), end, base_offset)
         self._check_small_files(end)
-        return PartitionReport(first, end, self._batch_count, self._problems)
+        return PartitionReport(first, end, self._problems)
 
     def _check_snapshot(self, path: str) -> None:
         try:
@@ -184,7 +182,6 @@ class _PartitionCheck:
                     segment.records.path, f"damaged at position {scan.position}: {scan.damage}"
                 )
             segment.records.close_handle()
-        self._batch_count += len(positions)
         if sizes[1]:
             self._check_offset_index(segment, sizes[1], positions, last_offsets)
         if sizes[2]:

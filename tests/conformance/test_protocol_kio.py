@@ -25,11 +25,12 @@ from kio.serial import entity_reader, entity_writer
 
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.api_keys import API_VERSIONS, ApiKey
-from kafkapy.protocol.compile import decode, encode_bytes
+from kafkapy.protocol.compile import decode
 from kafkapy.protocol.headers import encode_request, encode_response
 from kafkapy.protocol.messages import request_class
 from kafkapy.protocol.schema import Field as OurField
 from kafkapy.protocol.schema import Kind, Message, Struct
+from tests.harness.protocol.encoding import encode_bytes
 from tests.harness.protocol.protocol_examples import all_messages, filled
 from tests.harness.protocol.protocol_strategies import kind_values, messages
 

@@ -413,7 +413,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def _on_violation(self, violation: ProtocolViolation) -> None:
         logger.warning("Closing connection to %s: %s", self.peer, violation)
-        self._table.violations += 1
         self.abort()
 
 

@@ -56,9 +56,6 @@ class ConnectionTable:
         self._open: dict[OpenConnection, None] = {}
         self.unauthenticated = Unauthenticated(config)
         self.accepted = 0
-        self.rejected = 0
-        self.idle_closed = 0
-        self.violations = 0
         self.logins = AuthenticationCounts()
 
     def __len__(self) -> int:
@@ -81,10 +78,8 @@ class ConnectionTable:
         if self._rates is None:
             return 0
         pause_ms = self._rates.record_connection(host, now_ms)
-        if pause_ms:
-            self.rejected += 1
-            if self._creations is not None:
-                self._creations.record_address_pause(listener, pause_ms, now_ms)
+        if pause_ms and self._creations is not None:
+            self._creations.record_address_pause(listener, pause_ms, now_ms)
         return pause_ms
 
     def admit(self, listener: str, host: str) -> str | None:
@@ -93,7 +88,6 @@ class ConnectionTable:
         """
         refusal = self.limits.enter(listener, host)
         if refusal is not None:
-            self.rejected += 1
             return refusal
         self.accepted += 1
         self.close_excess()
@@ -135,7 +129,6 @@ class ConnectionTable:
             return
         for connection in list(self._open):
             if connection.idle_ms(now_ms) > self._idle_max_ms:
-                self.idle_closed += 1
                 connection.close_idle_peer()
 
     def close_listener(self, listener: str) -> None:

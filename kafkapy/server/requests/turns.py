@@ -75,7 +75,6 @@ class SliceScheduler:
         self._is_scheduled = False
         self._is_closed = False
         self.units_max = 0
-        self.slice_count = 0
 
     def run(self, work: Work[Outcome[R]]) -> Outcome[R]:
         """The result of `work` if it needs one slice only; otherwise a `Pending` of it."""
@@ -129,7 +128,6 @@ class SliceScheduler:
         try:
             if isinstance(job, _Job):
                 call = job.run_slice()
-                self.slice_count += 1
                 if job.units > self.units_max:
                     self._record_units(job.units)
                 if call is not None:

@@ -263,7 +263,7 @@ class World:
                 name: times.count for name, times in parts.metrics.requests.by_name.items()
                 if times.count
             },
-            "parked": [(len(each), each.expired_count) for each in parked],
+            "parked": [len(each) for each in parked],
             "sessions": [
                 (session.session_id, session.epoch, session.last_used_ms, list(session.partitions))
                 for session in parts.fetch_sessions._sessions.values()

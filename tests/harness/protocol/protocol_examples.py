@@ -6,9 +6,10 @@ from typing import Any
 
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.compile import decode, encode_bytes
+from kafkapy.protocol.compile import decode
 from kafkapy.protocol.messages import request_class, response_class
 from kafkapy.protocol.schema import Field, Kind, Message, Struct
+from tests.harness.protocol.encoding import encode_bytes
 
 VALUES = {
     "int8": 1,

@@ -9,7 +9,6 @@ from kafkapy.protocol.compile import (
     decode,
     decoder,
     encode,
-    encode_bytes,
     encoder,
     sliced_decoder,
     sliced_encoder,
@@ -22,6 +21,7 @@ from kafkapy.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
+from tests.harness.protocol.encoding import encode_bytes
 
 
 def produce(records: bytes | memoryview | list[bytes]) -> ProduceRequest:

@@ -14,7 +14,6 @@ from kafkapy.common.errors import MessageTooLarge, ProtocolViolation
 from kafkapy.protocol.compile import (
     decode,
     decoder,
-    encode_bytes,
     sliced_decoder,
     sliced_encoder,
 )
@@ -28,6 +27,7 @@ from kafkapy.protocol.messages.offset_commit import (
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.primitives import Buffer, tagged_field, tagged_fields, uvarint
 from kafkapy.protocol.schema import Message
+from tests.harness.protocol.encoding import encode_bytes
 from tests.harness.protocol.protocol_examples import all_messages, filled
 
 MESSAGES = all_messages()

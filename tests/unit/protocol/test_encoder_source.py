@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from kafkapy.protocol.compile import decode, encode_bytes, sliced_encoder
+from kafkapy.protocol.compile import decode, sliced_encoder
 from kafkapy.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -28,6 +28,7 @@ from kafkapy.protocol.messages.metadata import (
 )
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from kafkapy.protocol.primitives import Buffer
+from tests.harness.protocol.encoding import encode_bytes
 
 
 def partition_bytes(**tagged: object) -> bytes:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from kafkapy.common.uuid import Uuid
-from kafkapy.protocol.compile import decode, encode_bytes
+from kafkapy.protocol.compile import decode
 from kafkapy.protocol.messages import consumer_group_describe as described
 from kafkapy.protocol.messages import consumer_group_heartbeat as heartbeat
 from kafkapy.protocol.messages import list_config_resources as listing
+from tests.harness.protocol.encoding import encode_bytes
 
 ID = Uuid(bytes(15) + b"\1")
 _ID = "00000000000000000000000000000001"

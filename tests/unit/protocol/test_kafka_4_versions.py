@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.uuid import Uuid
-from kafkapy.protocol.compile import decode, encode_bytes
+from kafkapy.protocol.compile import decode
 from kafkapy.protocol.messages import (
     api_versions,
     describe_cluster,
@@ -21,6 +21,7 @@ from kafkapy.protocol.messages import (
 from kafkapy.protocol.messages import offset_commit as commit
 from kafkapy.protocol.messages import txn_offset_commit as txn
 from kafkapy.protocol.messages import update_features as features
+from tests.harness.protocol.encoding import encode_bytes
 
 ID = Uuid(bytes(15) + b"\1")
 _ID = "00000000000000000000000000000001"

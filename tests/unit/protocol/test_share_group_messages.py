@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from kafkapy.common.uuid import Uuid
-from kafkapy.protocol.compile import decode, encode_bytes
+from kafkapy.protocol.compile import decode
 from kafkapy.protocol.messages import read_share_group_state_summary as summary
 from kafkapy.protocol.messages import share_acknowledge as acknowledge
 from kafkapy.protocol.messages import share_fetch as fetch
 from kafkapy.protocol.messages import share_group_heartbeat as heartbeat
 from kafkapy.protocol.messages import write_share_group_state as write
+from tests.harness.protocol.encoding import encode_bytes
 
 ID = Uuid(bytes(15) + b"\1")
 _ID = "00000000000000000000000000000001"

@@ -15,7 +15,7 @@ from kafkapy.record.batch_rules import BatchRules, ByteBudget, NeedsThread, Prep
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.long_preparation import prepare_fully
-from kafkapy.record.validation import FAST_BYTES_MAX, PRODUCE_VERSION_LATEST, prepare_client_batch
+from kafkapy.record.validation import FAST_BYTES_MAX, PRODUCE_VERSION_ZSTD, prepare_client_batch
 from tests.harness.storage.batches import patched
 from tests.harness.storage.legacy_messages import message, message_set, wrapper
 
@@ -23,14 +23,14 @@ NOW_MS = 1_767_225_600_000
 PLAIN = BatchRules()
 COMPACTED = BatchRules(compacted=True)
 GZIP = BatchRules(codec=Codec.GZIP, level=-1)
-LONG = NeedsThread(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+LONG = NeedsThread(COMPACTED, NOW_MS, PRODUCE_VERSION_ZSTD)
 
 
 def batch(codec: Codec = Codec.NONE, size: int = 10, key: bytes | None = b"k") -> bytes:
     return build_batch([RecordData(key, b"v" * size, NOW_MS)], codec=codec)
 
 
-def fast_only(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_LATEST) -> Any:
+def fast_only(records: bytes, rules: BatchRules, version: int = PRODUCE_VERSION_ZSTD) -> Any:
     return prepare_client_batch(memoryview(records), rules, NOW_MS, version, fast_only=True)
 
 
@@ -88,7 +88,7 @@ def test_a_refusal_is_given_to_who_appends() -> None:
         fast_only(records, COMPACTED)
     ahead = prepare_fully(records, long.value, ByteBudget(0))
     with pytest.raises(ApiError, match="without key"):
-        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_ZSTD)
 
 
 def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
@@ -97,7 +97,7 @@ def test_what_was_prepared_under_other_rules_is_prepared_again() -> None:
         fast_only(records, GZIP)
     ahead = prepare_fully(records, long.value, ByteBudget(0))
     with pytest.raises(NeedsThread) as again:
-        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_ZSTD)
     assert again.value.rules == COMPACTED
 
 
@@ -106,7 +106,7 @@ def test_a_refusal_holds_nothing_of_the_work() -> None:
     bomb = batch(Codec.GZIP, 1 << 20, key=None)
     ahead = prepare_fully(bomb, LONG, ByteBudget(0))
     with pytest.raises(ApiError, match="without key") as refusal:
-        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+        ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_ZSTD)
     frames = list(traceback.walk_tb(refusal.value.__traceback__))
     assert [frame.f_code.co_filename for frame, _ in frames] == [
         __file__,
@@ -119,7 +119,7 @@ def test_a_refused_append_leaves_no_garbage() -> None:
     def append(records: bytes) -> None:
         ahead = prepare_fully(records, LONG, ByteBudget(0))
         with contextlib.suppress(ApiError):
-            ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+            ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_ZSTD)
 
     refused = batch(Codec.GZIP, 100_000, key=None)
     append(refused)  # what the first call imports is no garbage of an append
@@ -159,7 +159,7 @@ def test_a_refused_batch_uses_room_as_well(monkeypatch: pytest.MonkeyPatch) -> N
     for reason in ("without key", "unfold to too many bytes"):
         ahead = prepare_fully(batch(Codec.GZIP, 100_000, key=None), LONG, budget)
         with pytest.raises(ApiError, match=reason):
-            ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_LATEST)
+            ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_ZSTD)
 
 
 def test_others_get_their_turn_between_wrappers() -> None:

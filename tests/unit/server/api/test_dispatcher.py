@@ -302,8 +302,7 @@ def test_a_response_that_is_made_late_may_have_to_wait_again(large_desk: LargeDe
     async def encode() -> Any:
         header = RequestHeader(ApiKey.DESCRIBE_GROUPS, 4, 77, None)
         pending = large_desk.dispatcher.encode(header, make())
-        while large_desk.dispatcher._slices.slice_count < 2:
-            await asyncio.sleep(0)
+        await large_desk.dispatcher._slices.next_turn()
         assert not pending.done
         replicated.complete(response)
         assert pending.done

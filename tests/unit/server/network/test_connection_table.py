@@ -50,7 +50,7 @@ def test_a_refusal_says_who_and_which_limit() -> None:
     by_address.remove(one)
     by_address.remove(one)
     assert by_address.admit("L", "a") is None
-    assert (by_address.accepted, by_address.rejected) == (3, 1)
+    assert by_address.accepted == 3
 
 
 BROKERS = {
@@ -111,7 +111,6 @@ def test_only_who_is_idle_for_longer_than_the_limit_is_closed() -> None:
         opened(limited, connection)
     limited.close_idle(200)
     assert [c.closed for c in (idle, fresh, busy)] == [True, False, False]
-    assert limited.idle_closed == 1
 
 
 def test_idle_connections_may_stay_for_ever() -> None:

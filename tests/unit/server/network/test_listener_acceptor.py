@@ -176,7 +176,7 @@ def test_a_handshake_counts_and_has_its_time(tmp_path: Path) -> None:
         first, silent = await asyncio.open_connection("127.0.0.1", port)
         late, refused = await asyncio.open_connection("127.0.0.1", port)
         assert await late.read() == b""
-        assert (table.accepted, table.rejected) == (1, 1)
+        assert table.accepted == 1
         assert await first.read() == b""
         assert await echoed(port, contexts.client) == b"hello"
         silent.close()
@@ -302,7 +302,7 @@ def test_an_address_beyond_its_limit_is_refused(
         assert await echoed(port, None) == b"hello"
 
     accepting(table, scenario)
-    assert (table.accepted, table.rejected) == (1, 1)
+    assert table.accepted == 1
     [line] = lines(caplog)
     assert "already has max.connections.per.ip=1 connections" in line
 
@@ -327,7 +327,7 @@ def test_beyond_max_connections_clients_wait_in_the_backlog() -> None:
         assert await waiting == b"hello"
 
     accepting(table, scenario)
-    assert (table.accepted, table.rejected) == (1, 0)
+    assert table.accepted == 1
 
 
 class IdleClient:
@@ -395,4 +395,4 @@ def test_an_address_that_connects_too_often_is_closed_later(
         assert await delayed
 
     accepting(table, scenario)
-    assert (table.accepted, table.rejected, table.limits.total) == (0, 2, 0)
+    assert (table.accepted, table.limits.total) == (0, 0)

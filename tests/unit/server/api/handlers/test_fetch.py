@@ -70,7 +70,7 @@ async def begin_large_fetch(parts: Parts, *, leaves: bool) -> None:
     row = FetchPartition(fetch_offset=0, partition_max_bytes=1)
     request.topics[0].partitions = [row] * MANY
     client.sends(12, request)()
-    while not parts.slices.slice_count:
+    while not parts.slices.units_max:
         await asyncio.sleep(0)
     if leaves:
         client.connection.connection_lost(None)
