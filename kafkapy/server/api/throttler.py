@@ -132,7 +132,8 @@ class Throttler:
 
     def meter(self, context: ChargedRequest) -> FetchMeter:
         """The meter of a consumer's fetch that begins now."""
-        return FetchMeter(self._quotas, self._clock, client_of(context))
+        bytes_max = self.fetch_bytes_max(context)
+        return FetchMeter(self._quotas, self._clock, client_of(context), bytes_max)
 
     def _charge(self, client: Client, costs: dict[QuotaKind, float]) -> Pauses:
         now_ms = self._clock.monotonic_ms()
@@ -149,8 +150,8 @@ class Throttler:
 
 
 class FetchMeter:
-    """The cost of a consumer's fetch. A client that must pause gets no records, and is not charged
-    for them. Waiting for records costs nothing.
+    """The cost of a consumer's fetch of at most `bytes_max`. A client that must pause gets no
+    records, and is not charged for them. Waiting for records costs nothing.
 
     A batch that is larger than the burst of the quota is returned once the windows are empty, and
     the next fetch pauses. Kafka never returns such a batch.
@@ -158,13 +159,19 @@ class FetchMeter:
 
     __slots__ = ("_client", "_clock", "_quotas", "_seconds", "_started_s", "bytes_max")
 
-    def __init__(self, quotas: Mapping[QuotaKind, Quota], clock: Clock, client: Client) -> None:
+    def __init__(
+        self,
+        quotas: Mapping[QuotaKind, Quota],
+        clock: Clock,
+        client: Client,
+        bytes_max: int | None,
+    ) -> None:
         self._quotas = quotas
         self._clock = clock
         self._client = client
         self._seconds = 0.0
         self._started_s: float | None = time.perf_counter()
-        self.bytes_max = quotas[QuotaKind.FETCH].burst(client)
+        self.bytes_max = bytes_max
 
     def park(self) -> None:
         """Stop the clock: the fetch waits from now on."""
