@@ -18,7 +18,9 @@ MAX_CONNECTIONS: Final = 60
 _INT_MAX: Final = (1 << 31) - 1
 
 WORDS: Final = ("ruok", "srvr", "stat", "mntr", "cons", "wchs", "conf", "isro", "envi")
-"""The four-letter words that are served."""
+"""The four-letter words that can be served."""
+_ALWAYS_SERVED: Final = frozenset({"srvr"})
+"""Scripts use it to see whether a server is up. Apache's server adds it to each whitelist, too."""
 
 _WHITELIST: Final = "4lw.commands.whitelist"
 
@@ -65,7 +67,7 @@ class ServiceSettings:
     max_session_timeout_ms: int = 20 * TICK_MS
     max_connections: int = MAX_CONNECTIONS
     max_frame_bytes: int = MAX_BYTES
-    words: frozenset[str] = frozenset(WORDS)
+    words: frozenset[str] = _ALWAYS_SERVED
     users: Mapping[str, str] = field(default_factory=dict)
     """Passwords of SASL DIGEST-MD5 by user. Without users, SASL is disabled."""
     requires_login: bool = False
@@ -137,10 +139,11 @@ def _check_providers(properties: Mapping[str, str], schemes: Mapping[str, bool])
 
 
 def _words(properties: Mapping[str, str]) -> frozenset[str]:
-    """The words that the file allows; by default, all that this server has."""
-    text = properties.get(_WHITELIST, properties.get(f"zookeeper.{_WHITELIST}", "*"))
+    """The words that the file allows; `*` is all that this server has."""
+    text = properties.get(_WHITELIST, properties.get(f"zookeeper.{_WHITELIST}", ""))
     named = {word.strip() for word in text.split(",")}
-    return frozenset(WORDS) if "*" in named else frozenset(WORDS) & named
+    allowed = frozenset(WORDS) if "*" in named else frozenset(WORDS) & named
+    return allowed | _ALWAYS_SERVED
 
 
 def _number(properties: Mapping[str, str], key: str, default: int, minimum: int) -> int:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.zk.service.four_letter_words import Traffic
-from kafkapy.zk.service.settings import ServiceSettings
+from kafkapy.zk.service.settings import WORDS, ServiceSettings
 from kafkapy.zk.wire.codes import OpCode
 from kafkapy.zk.wire.frames import encode_frame
 from kafkapy.zk.wire.requests import EmptyRequest, WatchedRequest, encode_request
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.socketless_zookeeper import Client, SocketlessServer
+
+
+def every_word() -> SocketlessServer:
+    return SocketlessServer(ServiceSettings(words=frozenset(WORDS)))
 
 
 def asked(desk: SocketlessServer, word: str) -> str:
@@ -26,14 +30,14 @@ def rows(text: str, separator: str) -> dict[str, str]:
 
 
 def test_short_answers() -> None:
-    desk = SocketlessServer()
+    desk = every_word()
     assert [asked(desk, word) for word in ("ruok", "isro")] == ["imok", "rw"]
     assert asked(desk, "dump") == "dump is not executed because it is not in the whitelist.\n"
     assert "zookeeper.version=3.9" in asked(desk, "envi")
 
 
 def test_server_and_clients() -> None:
-    desk = SocketlessServer()
+    desk = every_word()
     client = desk.client()
     client.create("/a", b"12345", 1)
     client.exists("/b", watch=True)
@@ -55,7 +59,7 @@ def test_server_and_clients() -> None:
 
 
 def test_when_a_connection_began_is_told_by_the_calendar() -> None:
-    desk = SocketlessServer()
+    desk = every_word()
     desk.clock = ManualClock(wall_ahead_ms=5_000_000)
     desk.restart()
     client = desk.client()
@@ -68,11 +72,19 @@ def test_when_a_connection_began_is_told_by_the_calendar() -> None:
 
 
 def test_a_word_is_one_only_before_a_session() -> None:
-    desk = SocketlessServer()
+    desk = every_word()
     client = desk.client()
     client.send_bytes(b"ruok")
     assert client.connection.is_closing
     assert client.raw[-4:] != b"imok"
+
+
+def test_a_server_tells_strangers_no_more_than_apaches_unless_the_file_allows_it() -> None:
+    desk = SocketlessServer()
+    assert asked(desk, "srvr").startswith("Zookeeper version: 3.9")
+    for word in set(WORDS) - {"srvr"}:
+        refused = f"{word} is not executed because it is not in the whitelist.\n"
+        assert asked(desk, word) == refused
 
 
 def test_a_word_that_the_file_keeps_back() -> None:
@@ -91,7 +103,7 @@ def test_latencies() -> None:
 
 @pytest.mark.parametrize("pieces", [(b"ru", b"ok"), (b"r", b"u", b"o", b"k")])
 def test_a_word_in_pieces(pieces: tuple[bytes, ...]) -> None:
-    client = Client(SocketlessServer())
+    client = Client(every_word())
     for piece in pieces:
         client.send_bytes(piece)
     assert client.raw == b"imok"
