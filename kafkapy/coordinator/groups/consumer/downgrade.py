@@ -1,6 +1,8 @@
 """Downgrades: a consumer group in which only classic members remain becomes a classic group.
 
 Its generation is the group's epoch. One batch deletes the old records and writes the new one.
+Members keep the partitions that they have not revoked yet. Kafka assigns the targets. But the group
+may become a consumer group again before its rebalance, and then a partition would have two members.
 
 Kafka: `GroupMetadataManager.convertToClassicGroup`.
 """
@@ -17,7 +19,12 @@ from kafkapy.common.consumer_protocol import (
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import deadlines
-from kafkapy.coordinator.groups.consumer.assignment import by_topic_name
+from kafkapy.coordinator.groups.consumer.assignment import (
+    Assignment,
+    assignment_of,
+    by_topic_name,
+    partitions_of,
+)
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.log_writes import Answer
 from kafkapy.coordinator.groups.consumer.records import MemberMetadata
@@ -73,7 +80,7 @@ def downgrade(
         new.add(_member(member_id, described), CONSUMER_PROTOCOL_TYPE)
     new.adopt_generation(consumer.epoch, new.select_protocol())
     for member_id, member in new.members.items():
-        partitions = by_topic_name(core.topics, consumer.target_of(member_id).assignment)
+        partitions = by_topic_name(core.topics, _assignment(consumer, member_id))
         version = version_of(member.metadata(new.protocol_name))
         member.assignment = encode_assignment(partitions, version)
         rebalance.reset_session(core, now_ms, new, member)
@@ -89,6 +96,16 @@ def downgrade(
     core.store_group(new, {m.member_id: m.assignment for m in new.members.values()}, stored)
     core.log.info("[GroupId %s] Converted the consumer group to a classic group.", group.group_id)
     return new
+
+
+def _assignment(group: ConsumerGroup, member_id: str) -> Assignment:
+    """The partitions that the member has or must still revoke, and the free ones of its target."""
+    current = group.current_of(member_id)
+    target = partitions_of(group.target_of(member_id).assignment)
+    free = {partition for partition in target if group.is_free(member_id, partition)}
+    return assignment_of(
+        {*free, *partitions_of(current.assigned), *partitions_of(current.revoking)}
+    )
 
 
 def _member(member_id: str, described: MemberMetadata) -> Member:
