@@ -8,7 +8,7 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.groups import rebalance
 from kafkapy.coordinator.groups.consumer import deadlines
-from kafkapy.coordinator.groups.consumer.assignment import EMPTY_ASSIGNMENT
+from kafkapy.coordinator.groups.consumer.assignment import partitions_of
 from kafkapy.coordinator.groups.consumer.consumer_group import (
     STATIC_LEAVE_EPOCH,
     ConsumerGroup,
@@ -22,7 +22,7 @@ from kafkapy.coordinator.groups.consumer.group_epoch import (
 )
 from kafkapy.coordinator.groups.consumer.log_writes import Answer, Changes, store
 from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat, ConsumerHeartbeatResult
-from kafkapy.coordinator.groups.consumer.records import MemberState, RecordType
+from kafkapy.coordinator.groups.consumer.records import CurrentAssignment, RecordType
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.timers import TimerKey, TimerKind
@@ -97,8 +97,12 @@ def leave(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat, gro
         remove(core, now_ms, group, {member_id}, answer)
         return
     changes = Changes(consumer)
-    current = consumer.current_of(member_id)._replace(
-        member_epoch=STATIC_LEAVE_EPOCH, state=MemberState.STABLE, revoking=EMPTY_ASSIGNMENT
+    before = consumer.current_of(member_id)
+    current = CurrentAssignment(
+        STATIC_LEAVE_EPOCH,
+        before.previous_epoch,
+        assigned=before.assigned,
+        epochs={each: before.assignment_epoch(each) for each in partitions_of(before.assigned)},
     )
     changes.put(RecordType.CURRENT, current, member_id)
     deadlines.cancel_rebalance_timeout(core, TimerKind.CONSUMER_REVOCATION, consumer, member_id)

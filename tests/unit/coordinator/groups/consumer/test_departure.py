@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroupState
-from tests.harness.cores.consumer_shell import REVOCATION_MS, SESSION_MS, ConsumerShell, settle
+from tests.harness.cores.consumer_shell import (
+    REVOCATION_MS,
+    SESSION_MS,
+    ConsumerShell,
+    facts,
+    settle,
+)
 
 
 def test_the_others_get_what_a_leaving_member_had() -> None:
@@ -97,6 +103,17 @@ def test_a_revocation_is_limited_by_the_next_coordinator_too() -> None:
         shell.beat("a", 1)
         second.beat()
     assert "a" not in shell.consumers.members
+
+
+def test_a_static_member_that_restarts_during_a_revocation_leaves_what_its_record_has() -> None:
+    shell = ConsumerShell()
+    first = shell.consumer("a", instance_id="i")
+    shell.consumer("b")
+    first.beat()  # it is told to revoke
+    first.leave(-2)
+    before = facts(shell.consumers)
+    shell.fail_over()
+    assert facts(shell.consumers) == before
 
 
 def test_an_unloaded_group_has_no_deadlines() -> None:
