@@ -128,7 +128,7 @@ class Maintenance:
         every(
             "delete-expired-group-metadata",
             get("offsets.retention.check.interval.ms"),
-            self._expire_offsets,
+            self._groups.expire_offsets,
         )
         every(
             "share-group-state-prune",
@@ -201,10 +201,6 @@ class Maintenance:
         """Copy logs between directories, piece by piece, until nothing is left to copy for now."""
         while self._moves.step():
             await asyncio.sleep(0)
-
-    def _expire_offsets(self) -> None:
-        groups = self._groups
-        groups.run(lambda _: groups.coordinator.expire_offsets(self._clock.time_ms()))
 
     def _close_idle_connections(self) -> None:
         self._connections.close_idle(self._clock.monotonic_ms())

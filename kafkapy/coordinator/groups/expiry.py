@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from typing import Final
 
 from kafkapy.common.consumer_protocol import CONSUMER_PROTOCOL_TYPE
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.groups.core import Core
-from kafkapy.coordinator.groups.group import EMPTY, STABLE, Group
+from kafkapy.coordinator.groups.group import DEAD, EMPTY, STABLE, Group
 from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata
 
+_STEP_UNITS: Final = 5_000
+"""The work of one step, in units of about a microsecond of processor time."""
+_COMMITS_AT_ONCE: Final = 256
+_REMOVAL_UNITS: Final = 10
+_APPEND_UNITS: Final = 300
 
-def expire_offsets(core: Core, time_ms: int) -> int:
-    """Remove the offsets that have expired at wall-clock `time_ms`; return their number."""
-    removed = 0
+
+def expire_offsets(core: Core, time_ms: int) -> Iterator[None]:
+    """Remove the offsets that have expired at wall-clock `time_ms`, in steps. Any call may come
+    between two steps, so each step decides anew about a group and its next commits."""
+    removed = units = 0
     for group in _offset_groups(core):
-        due = expired_offsets(group, time_ms, core.config.offsets_retention_ms)
-        removed += core.expire_offsets(group, due, time_ms)
+        commits = group.offsets.may_expire()
+        for start in range(0, len(commits) or 1, _COMMITS_AT_ONCE):
+            if _is_gone(group):
+                break
+            few = commits[start : start + _COMMITS_AT_ONCE]
+            due = expired_offsets(group, few, time_ms, core.config.offsets_retention_ms)
+            count = core.expire_offsets(group, due, time_ms)
+            removed += count
+            units += 1 + len(few) + count * _REMOVAL_UNITS
+            if count or _is_gone(group):
+                units += _APPEND_UNITS
+            if units >= _STEP_UNITS:
+                yield
+                units = 0
     if removed:
         core.log.info("Removed %d expired offsets.", removed)
-    return removed
+    yield
 
 
-def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[TopicPartition]:
-    """Expired offsets of a group: the retention starts with their last use.
+def expired_offsets(
+    group: Group, partitions: Collection[TopicPartition], time_ms: int, retention_ms: int
+) -> list[TopicPartition]:
+    """Those of a group's offsets that have expired: the retention starts with their last use.
 
     In a group without members, it starts when the group became empty. In a group with members, and
     in a consumer group, it starts with the commit, and offsets of subscribed topics do not expire.
@@ -40,17 +62,17 @@ def expired_offsets(group: Group, time_ms: int, retention_ms: int) -> list[Topic
     offsets, topics = group.offsets, group.subscribed_topics
     if group.consumer is not None:
         subscribed = group.consumer.subscribed_topics
-        return offsets.expired(time_ms, retention_ms, committed_ms, subscribed)
+        return offsets.expired(partitions, time_ms, retention_ms, committed_ms, subscribed)
     if group.protocol_type is None:
-        return offsets.expired(time_ms, retention_ms, committed_ms)
+        return offsets.expired(partitions, time_ms, retention_ms, committed_ms)
     if group.state is EMPTY:
-        return offsets.expired(time_ms, retention_ms, emptied_ms)
+        return offsets.expired(partitions, time_ms, retention_ms, emptied_ms)
     if (
         group.state is STABLE
         and group.protocol_type == CONSUMER_PROTOCOL_TYPE
         and topics is not None
     ):
-        return offsets.expired(time_ms, retention_ms, committed_ms, topics)
+        return offsets.expired(partitions, time_ms, retention_ms, committed_ms, topics)
     return []
 
 
@@ -65,6 +87,11 @@ def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_m
     for group in _offset_groups(core):
         removed += core.expire_offsets(group, group.offsets.with_possible_commits(deleted), time_ms)
     return removed
+
+
+def _is_gone(group: Group) -> bool:
+    """Whether the group was removed, replaced or unloaded."""
+    return group.state is DEAD
 
 
 def _offset_groups(core: Core) -> list[Group]:

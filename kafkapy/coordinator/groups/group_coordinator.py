@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ErrorCode
@@ -283,10 +283,11 @@ class GroupCoordinator:
         else:
             departure.on_deadline(self._core, now_ms, group, key)
 
-    def expire_offsets(self, time_ms: int) -> GroupEffects:
-        """Remove offsets past their retention, and groups that are empty and hold none."""
-        expiry.expire_offsets(self._core, time_ms)
-        return self._core.outbox.take()
+    def expire_offsets(self, time_ms: int) -> Iterator[GroupEffects]:
+        """Remove offsets past their retention, and groups that are empty and hold none, in steps.
+        Other calls may come between two steps."""
+        for _ in expiry.expire_offsets(self._core, time_ms):
+            yield self._core.outbox.take()
 
     def on_partitions_deleted(
         self, partitions: Collection[TopicPartition], time_ms: int

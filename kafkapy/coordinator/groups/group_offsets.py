@@ -148,19 +148,26 @@ class GroupOffsets:
                 del self.transactional[producer_id]
         return found
 
+    def may_expire(self) -> list[TopicPartition]:
+        """Partitions with a commit whose retention runs."""
+        return list({**self.unreplicated, **self.committed})
+
     def expired(
         self,
+        partitions: Iterable[TopicPartition],
         time_ms: int,
         retention_ms: int,
         used_until_ms: Callable[[OffsetAndMetadata], int],
         subscribed: frozenset[str] = frozenset(),
     ) -> list[TopicPartition]:
-        """Partitions whose commits have expired. A commit's own expiry overrides the retention
-        (KIP-211). Partitions with a pending commit do not expire: it would be removed too."""
+        """Those of `partitions` whose commits have expired. A commit's own expiry overrides the
+        retention (KIP-211). Partitions with a pending commit do not expire: it would be removed
+        too."""
         due = []
-        known = {**self.unreplicated, **{p: commit for p, (commit, _) in self.committed.items()}}
-        for partition, commit in known.items():
-            if partition.topic in subscribed or self.is_unstable(partition):
+        for partition in partitions:
+            stored = self.committed.get(partition)
+            commit = self.unreplicated.get(partition) if stored is None else stored.value
+            if commit is None or partition.topic in subscribed or self.is_unstable(partition):
                 continue
             expiry_ms = commit.expire_timestamp_ms
             if expiry_ms is None:

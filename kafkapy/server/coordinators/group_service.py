@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -92,6 +93,12 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
             key = SharePartitionKey(request.group_id, topic_id, index)
             assert self._persister is not None, "share groups are served with a persister"
             self._persister.send(InitializeState(key, request.state_epoch), ended)
+
+    async def expire_offsets(self) -> None:
+        """Remove expired offsets. Requests are served between the steps."""
+        for effects in self.coordinator.expire_offsets(self._clock.time_ms()):
+            self._perform(effects)
+            await asyncio.sleep(0)
 
     def on_partitions_deleted(self, partitions: list[TopicPartition]) -> None:
         """Remove the offsets of deleted partitions."""

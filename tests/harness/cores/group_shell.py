@@ -102,6 +102,12 @@ class GroupShell:
             self.perform(self.coordinator.on_time(self.now_ms))
         self.clock.now_ms = end_ms
 
+    def expire_offsets(self, time_ms: int | None = None) -> None:
+        """All steps of one check of the retention."""
+        at_ms = self.clock.time_ms() if time_ms is None else time_ms
+        for effects in self.coordinator.expire_offsets(at_ms):
+            self.perform(effects)
+
     # Requests.
 
     def call(self, method: Callable[[int, Any, Any], Effects], request: Any) -> Any:

@@ -257,7 +257,7 @@ class GroupWorld(World):
 
     @step("the retention check runs")
     def retention_check(self) -> None:
-        self.shell.perform(self.shell.coordinator.expire_offsets(self.shell.clock.time_ms()))
+        self.shell.expire_offsets()
 
     @step("partitions {partitions...} are deleted")
     def partitions_are_deleted(self, partitions: str) -> None:

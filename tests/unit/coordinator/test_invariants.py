@@ -146,7 +146,7 @@ class Groups(RuleBasedStateMachine):
 
     @rule()
     def expire(self) -> None:
-        self.shell.perform(self.shell.coordinator.expire_offsets(self.shell.clock.time_ms()))
+        self.shell.expire_offsets()
 
     @rule(ms=st.sampled_from([1, 3_000, 9_999, 60_000]))
     def advance(self, ms: int) -> None:

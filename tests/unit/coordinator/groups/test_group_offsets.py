@@ -46,7 +46,7 @@ def test_a_failed_commit_that_is_in_the_log_does_not_count_but_goes_with_the_oth
     assert not offsets.committed
     assert not offsets.is_unstable(T0)
     assert offsets.partitions == [T0, T1]
-    assert offsets.expired(60, 50, lambda c: c.commit_timestamp_ms) == [T0]
+    assert offsets.expired([T0, T1], 60, 50, lambda c: c.commit_timestamp_ms) == [T0]
     assert offsets.remove([T0]) == [T0]
     assert offsets.remove([T0]) == []
     assert offsets.any
@@ -161,8 +161,10 @@ def test_expiry_counts_from_the_given_time() -> None:
     offsets.replay(T1, commit(5, at_ms=200), 2)
 
     def due(time_ms: int, subscribed: frozenset[str] = frozenset()) -> list[object]:
-        by_commit = offsets.expired(time_ms, 50, lambda c: c.commit_timestamp_ms, subscribed)
-        return list(by_commit)
+        partitions = offsets.may_expire()
+        return [
+            *offsets.expired(partitions, time_ms, 50, lambda c: c.commit_timestamp_ms, subscribed)
+        ]
 
     assert due(149) == []
     assert due(150) == [T0]
@@ -180,5 +182,5 @@ def test_an_expiry_of_its_own_wins() -> None:
     offsets = GroupOffsets()
     offsets.replay(T0, commit(5, at_ms=100, expiry_ms=1_000), 1)
     offsets.replay(T1, commit(5, at_ms=100, expiry_ms=110), 2)
-    assert offsets.expired(999, 50, lambda c: c.commit_timestamp_ms) == [T1]
-    assert offsets.expired(1_000, 5_000, lambda c: c.commit_timestamp_ms) == [T0, T1]
+    assert offsets.expired([T0, T1], 999, 50, lambda c: c.commit_timestamp_ms) == [T1]
+    assert offsets.expired([T0, T1], 1_000, 5_000, lambda c: c.commit_timestamp_ms) == [T0, T1]

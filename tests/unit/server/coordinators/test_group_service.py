@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -357,3 +358,24 @@ def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> No
     parts.fetch_as_follower(partition, partition.log.log_end_offset)
     assert pending.response.assignment == {TOPIC_ID: frozenset({0})}
     assert len(sent) == 1
+
+
+def test_a_consumer_fetches_its_offsets_while_those_of_many_groups_expire(parts: Parts) -> None:
+    parts.coordinate()
+    for number in range(100):
+        commit(parts, 1, f"g-{number}")
+    retention_ms = parts.config.get_int("offsets.retention.minutes") * 60_000
+    parts.clock.now_ms += retention_ms + 1
+    commit(parts, 7)
+    counts: list[int] = []
+
+    async def fetch() -> None:
+        check = asyncio.ensure_future(parts.groups.expire_offsets())
+        while not check.done():
+            await asyncio.sleep(0)
+            assert committed(parts) == 7
+            counts.append(parts.groups.coordinator.num_offsets())
+
+    asyncio.run(fetch())
+    assert counts[-1] == 1
+    assert len({*counts}) > 3

@@ -124,11 +124,11 @@ def test_offsets_expire_but_for_subscribed_topics() -> None:
     member = shell.consumer("a")
     shell.commit(member_id="a", generation_id=1)
     later = shell.clock.time_ms() + RETENTION_MS
-    shell.perform(shell.coordinator.expire_offsets(later))
+    shell.expire_offsets(later)
     assert T0 in shell.group().offsets.committed
     assert [*shell.consumers.members] == ["a"]
     member.leave()
-    shell.perform(shell.coordinator.expire_offsets(later))
+    shell.expire_offsets(later)
     assert listed(shell) == []
     assert shell.replayed()._core.registry.find("g") is None
 

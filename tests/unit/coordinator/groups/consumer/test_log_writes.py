@@ -145,7 +145,7 @@ def test_a_group_that_is_deleted_leaves_nothing_of_what_could_not_be_appended() 
     shell.held = None
     shell.complete(lost, ErrorCode.NOT_ENOUGH_REPLICAS)
     shell.complete(kept)
-    shell.perform(shell.coordinator.expire_offsets(shell.clock.time_ms()))
+    shell.expire_offsets()
     assert shell.replayed()._core.registry.find("g") is None
 
 
