@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from typing import Final
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
@@ -20,6 +22,8 @@ from kafkapy.coordinator.groups.messages import (
     ListGroupsResult,
 )
 from kafkapy.coordinator.groups.share.share_group import ShareGroup
+
+_UNITS_AT_ONCE: Final = 256
 
 
 def describe_groups(core: Core, token: Token, request: DescribeGroups) -> None:
@@ -60,14 +64,31 @@ def list_groups(core: Core, token: Token, request: ListGroups) -> None:
         return
     loading = core.registry.loading
     error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NONE
+    core.outbox.reply(token, ListGroupsResult(error, _listed(core, request)))
+
+
+def _listed(core: Core, request: ListGroups) -> Iterator[list[ListedGroup]]:
+    """The rows of groups that match. Groups may be replaced or removed between two pieces."""
     states = {state.lower() for state in request.states_filter}
     types = {group_type.lower() for group_type in request.types_filter}
-    groups = [
-        row
-        for row in map(_listed_group, core.registry.loaded_groups())
-        if (not states or row.state.lower() in states) and (not types or row.group_type in types)
-    ]
-    core.outbox.reply(token, ListGroupsResult(error, groups))
+    rows: list[ListedGroup] = []
+    units = 0
+    for partition in [each for each in core.registry.partitions.values() if not each.loading]:
+        for group_id in [*partition.groups]:
+            group = partition.groups.get(group_id)
+            if group is None or group.state is DEAD:
+                continue
+            row = _listed_group(group)
+            if (not states or row.state.lower() in states) and (
+                not types or row.group_type in types
+            ):
+                rows.append(row)
+            # The state of a consumer group depends on all its members.
+            units += 1 if group.consumer is None else 1 + len(group.consumer.members)
+            if units >= _UNITS_AT_ONCE:
+                yield rows
+                rows, units = [], 0
+    yield rows
 
 
 def _listed_group(group: Group) -> ListedGroup:

@@ -6,7 +6,7 @@ GroupCoordinator. Names: the verb for a request (`JoinGroup`), `...Result` for i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -276,10 +276,11 @@ class ListedGroup(NamedTuple):
 
 @dataclass(slots=True)
 class ListGroupsResult:
-    """The listed groups; with COORDINATOR_LOAD_IN_PROGRESS, those that are loaded already."""
+    """The listed groups; with COORDINATOR_LOAD_IN_PROGRESS, those that are loaded already. They are
+    in pieces. Each piece is made when it is taken, from at most a few hundred groups."""
 
     error: ErrorCode = ErrorCode.NONE
-    groups: list[ListedGroup] = field(default_factory=list)
+    groups: Iterable[list[ListedGroup]] = ()
 
 
 @dataclass(slots=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import Final
+
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.effects import Token
 from kafkapy.coordinator.transactions.core import Core
@@ -16,8 +19,11 @@ from kafkapy.coordinator.transactions.messages import (
 from kafkapy.coordinator.transactions.state import (
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
+    Transaction,
     TransactionState,
 )
+
+_IDS_AT_ONCE: Final = 256
 
 
 def describe_transactions(core: Core, token: Token, request: DescribeTransactions) -> None:
@@ -55,14 +61,20 @@ def list_transactions(core: Core, token: Token, request: ListTransactions) -> No
         core.outbox.reply(token, ListTransactionsResult(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
         return
     known = {state.text for state in TransactionState}
-    states, producer_ids = dict.fromkeys(request.states), set(request.producer_ids)
-    time_ms = core.clock.time_ms()
-    listed = [
-        ListedTransaction(found.transactional_id, found.producer_id, found.state.text)
-        for found in core.loaded_transactions()
-        if (not states or found.state.text in states)
-        and (not producer_ids or found.producer_id in producer_ids)
-        and (request.longer_than_ms < 0 or time_ms - found.start_ms > request.longer_than_ms)
-    ]
-    unknown = [state for state in states if state not in known]
+    unknown = [state for state in dict.fromkeys(request.states) if state not in known]
+    listed = _listed([*core.loaded_transactions()], request, core.clock.time_ms())
     core.outbox.reply(token, ListTransactionsResult(ErrorCode.NONE, unknown, listed))
+
+
+def _listed(
+    transactions: Sequence[Transaction], request: ListTransactions, time_ms: int
+) -> Iterator[list[ListedTransaction]]:
+    states, producer_ids = set(request.states), set(request.producer_ids)
+    for start in range(0, len(transactions), _IDS_AT_ONCE):
+        yield [
+            ListedTransaction(found.transactional_id, found.producer_id, found.state.text)
+            for found in transactions[start : start + _IDS_AT_ONCE]
+            if (not states or found.state.text in states)
+            and (not producer_ids or found.producer_id in producer_ids)
+            and (request.longer_than_ms < 0 or time_ms - found.start_ms > request.longer_than_ms)
+        ]

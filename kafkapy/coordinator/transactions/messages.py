@@ -5,7 +5,7 @@ Names: the verb for a request (`EndTransaction`), `...Result` for its answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
@@ -150,11 +150,12 @@ class ListedTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ListTransactionsResult:
-    """`unknown_states` has the filters that are not names of states."""
+    """`unknown_states` has the filters that are not names of states. The matching transactions are
+    in pieces. Each piece is made when it is taken, from at most a few hundred ids."""
 
     error: ErrorCode = ErrorCode.NONE
     unknown_states: list[str] = field(default_factory=list)
-    transactions: list[ListedTransaction] = field(default_factory=list)
+    transactions: Iterable[list[ListedTransaction]] = ()
 
 
 TransactionResult: TypeAlias = (

@@ -197,7 +197,7 @@ class ConsumerWorld(GroupWorld):
             case messages.SyncGroupResult(error=ErrorCode.NONE):
                 one.owned = numbers(self.share(result.assignment))
             case messages.ListGroupsResult(error=ErrorCode.NONE):
-                return " ".join(f"{g.group_type} {g.state}" for g in result.groups)
+                return " ".join(f"{g.group_type} {g.state}" for few in result.groups for g in few)
             case DescribeConsumerGroupsResult():
                 [group] = result.groups
                 if group.error is not ErrorCode.NONE:

@@ -384,7 +384,7 @@ class GroupWorld(World):
             case messages.DescribeGroupsResult():
                 return " | ".join(map(self._described, result.groups))
             case messages.ListGroupsResult(error=ErrorCode.NONE):
-                return " ".join(group.group_id for group in result.groups) or "nothing"
+                return " ".join(g.group_id for piece in result.groups for g in piece) or "nothing"
             case _:
                 return shown_error(result.error)
 

@@ -14,31 +14,35 @@ from kafkapy.protocol.messages.list_transactions import (
 )
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.coordinators.transaction_service import TransactionService
-from kafkapy.server.requests.outcomes import Outcome
+from kafkapy.server.requests.turns import ROW_UNITS, ROWS_AT_ONCE, Work
 
 
 def handle(
     transactions: TransactionService, context: RequestContext, request: ListTransactionsRequest
-) -> Outcome[ListTransactionsResponse]:
+) -> Work[ListTransactionsResponse]:
     """List the transactional ids."""
     coordinator_request = ListTransactions(
         request.state_filters, request.producer_id_filters, request.duration_filter
     )
-    return transactions.call(
+    return transactions.call_now(
         transactions.coordinator.list_transactions, coordinator_request, _response
     )
 
 
-def _response(result: ListTransactionsResult) -> ListTransactionsResponse:
-    return ListTransactionsResponse(
-        error_code=result.error,
-        unknown_state_filters=result.unknown_states,
-        transaction_states=[
+def _response(result: ListTransactionsResult) -> Work[ListTransactionsResponse]:
+    rows: list[TransactionState] = []
+    for piece in result.transactions:
+        rows += [
             TransactionState(
                 transactional_id=listed.transactional_id,
                 producer_id=listed.producer_id,
                 transaction_state=listed.state,
             )
-            for listed in result.transactions
-        ],
+            for listed in piece
+        ]
+        yield ROWS_AT_ONCE + ROW_UNITS * len(piece)
+    return ListTransactionsResponse(
+        error_code=result.error,
+        unknown_state_filters=result.unknown_states,
+        transaction_states=rows,
     )

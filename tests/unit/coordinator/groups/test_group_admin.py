@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import pytest
 
 from kafkapy.common.errors import ErrorCode
+from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat
 from kafkapy.coordinator.groups.messages import (
     DeleteGroups,
     DeleteGroupsResult,
@@ -18,6 +20,7 @@ from kafkapy.coordinator.groups.messages import (
     ListedGroup,
     ListGroups,
 )
+from tests.harness.cores.consumer_shell import ConsumerShell
 from tests.harness.cores.group_shell import SUBSCRIBED_T, T0, GroupShell
 
 
@@ -40,10 +43,42 @@ def test_a_listed_group_says_what_it_is() -> None:
     shell = GroupShell()
     shell.stable_pair("stable")
     shell.commit(group_id="simple")
-    assert shell.ask(shell.coordinator.list_groups, ListGroups()).groups == [
+    [rows] = shell.ask(shell.coordinator.list_groups, ListGroups()).groups
+    assert rows == [
         ListedGroup("stable", "consumer", "Stable", "classic"),
         ListedGroup("simple", "", "Empty", "classic"),
     ]
+
+
+def first_heartbeat(group_id: str, member_id: str) -> ConsumerHeartbeat:
+    return ConsumerHeartbeat(
+        group_id, member_id, 0, rebalance_timeout_ms=1, subscribed_names=["t"], owned={}
+    )
+
+
+def test_groups_are_listed_in_pieces_that_follow_replaced_and_deleted_groups() -> None:
+    shell = ConsumerShell()
+    names = [f"g-{number}" for number in range(1_000)]
+    for name in names:
+        shell.commit(group_id=name)
+    pieces = iter(shell.ask(shell.coordinator.list_groups, ListGroups()).groups)
+    first = next(pieces)
+    shell.ask(shell.coordinator.delete_groups, DeleteGroups([names[998]]))
+    shell.ask(shell.coordinator.consumer_heartbeat, first_heartbeat(names[999], "m"))
+    others = [*pieces]
+    assert max(map(len, [first, *others])) <= 256
+    rows = [*first, *chain.from_iterable(others)]
+    assert [row.group_id for row in rows] == [*names[:998], names[999]]
+    assert (rows[-1].group_type, rows[-1].state) == ("consumer", "Stable")
+
+
+def test_consumer_groups_with_many_members_are_listed_one_by_one() -> None:
+    shell = ConsumerShell()
+    for name in ("g", "h"):
+        for number in range(300):
+            shell.ask(shell.coordinator.consumer_heartbeat, first_heartbeat(name, f"m{number}"))
+    found = shell.ask(shell.coordinator.list_groups, ListGroups()).groups
+    assert [[row.group_id for row in piece] for piece in found] == [["g"], ["h"], []]
 
 
 def delete_groups(shell: GroupShell) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ def listed(shell: TransactionShell, **filters: Any) -> ListTransactionsResult:
 
 
 def names(result: ListTransactionsResult) -> list[str]:
-    return [transaction.transactional_id for transaction in result.transactions]
+    return [listed.transactional_id for listed in chain.from_iterable(result.transactions)]
 
 
 def test_an_open_transaction_is_described(shell: TransactionShell) -> None:
@@ -66,3 +67,12 @@ def test_a_list_that_would_lack_some_is_refused(shell: TransactionShell) -> None
     assert listed(shell).error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     shell.perform(shell.coordinator.shutdown())
     assert listed(shell).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_ids_are_listed_in_pieces_also_if_none_matches(shell: TransactionShell) -> None:
+    for number in range(1_000):
+        shell.begin(f"id-{number}")
+    pieces = [*listed(shell).transactions]
+    assert max(map(len, pieces)) <= 256
+    assert len([*chain.from_iterable(pieces)]) == 1_002
+    assert [*listed(shell, states=["Dead"]).transactions] == [[]] * len(pieces)

@@ -32,9 +32,8 @@ def describe(shell: ConsumerShell, *group_ids: str) -> list[DescribedConsumerGro
 
 
 def listed(shell: ConsumerShell, **filters: Any) -> list[tuple[str, ...]]:
-    return [
-        tuple(r) for r in shell.ask(shell.coordinator.list_groups, ListGroups(**filters)).groups
-    ]
+    [rows] = shell.ask(shell.coordinator.list_groups, ListGroups(**filters)).groups
+    return [tuple(row) for row in rows]
 
 
 def deleted(shell: ConsumerShell) -> ErrorCode:

@@ -233,7 +233,7 @@ def test_unknown_groups(shell: ShareShell) -> None:
 
 def test_a_share_group_is_listed_and_does_not_expire(shell: ShareShell) -> None:
     shell.expire_offsets(10**15)
-    [row] = shell.ask(shell.coordinator.list_groups, ListGroups(types_filter=["Share"])).groups
+    [[row]] = shell.ask(shell.coordinator.list_groups, ListGroups(types_filter=["Share"])).groups
     assert row == ("g", "share", "Empty", "share")
 
 
