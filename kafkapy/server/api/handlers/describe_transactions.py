@@ -35,7 +35,9 @@ def handle(
             transactions.coordinator.describe_transactions, DescribeTransactions([name]), _response
         )
         rows += described.transaction_states
-        yield ROW_UNITS + 2 * hash_units(name)
+        topics = (topic for row in described.transaction_states for topic in row.topics)
+        partitions = sum(len(topic.partitions) for topic in topics)
+        yield ROW_UNITS + 2 * hash_units(name) + partitions
     return DescribeTransactionsResponse(transaction_states=rows)
 
 
