@@ -61,5 +61,5 @@ class DelayedDeleteRecords(DelayedOperation):
                 wait.update_status()
         return not any(wait.waiting for wait in self._waits)
 
-    def on_complete(self, expired: bool) -> None:
+    def on_complete(self) -> None:
         self._answer()

@@ -133,5 +133,5 @@ class DelayedFetch(DelayedOperation):
             return None
         return min(end.position - start.position, wait.wanted.max_bytes)
 
-    def on_complete(self, expired: bool) -> None:
+    def on_complete(self) -> None:
         self._answer()

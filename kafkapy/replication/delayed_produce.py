@@ -56,5 +56,5 @@ class DelayedProduce(DelayedOperation):
                 ready = ready and not wait.waiting
         return ready
 
-    def on_complete(self, expired: bool) -> None:
+    def on_complete(self) -> None:
         self._answer()

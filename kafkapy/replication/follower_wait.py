@@ -149,5 +149,5 @@ class FollowerWait(DelayedOperation):
         changes = changes_for_follower(self.pairs[position : position + 1], self.broker_id)
         return bool(changes) and changes[0].completes_wait()
 
-    def on_complete(self, expired: bool) -> None:
+    def on_complete(self) -> None:
         self._answer()

@@ -39,7 +39,7 @@ class DelayedOperation:
         """Whether this operation can complete after a change of its key at `position`."""
         return self.ready()
 
-    def on_complete(self, expired: bool) -> None:
+    def on_complete(self) -> None:
         """Answer the request. Called once."""
         raise AssertionError(f"{type(self).__name__} does not say what it answers")
 
@@ -69,7 +69,7 @@ class Purgatory:
         """
         if operation.ready():
             operation.completed = True
-            operation.on_complete(expired=False)
+            operation.on_complete()
             return True
         self.watch(operation, keys)
         return False
@@ -111,12 +111,12 @@ class Purgatory:
                 continue
             # `ready_at` may find a failure, which completes all operations under the key.
             if not operation.completed:
-                self._complete(operation, expired=False)
+                self._complete(operation)
 
     def expire(self, now_ms: int) -> None:
         """Complete the operations past their deadline."""
         while (operation := self._first()) is not None and operation.deadline_ms <= now_ms:
-            self._complete(operation, expired=True)
+            self._complete(operation)
 
     def next_deadline_ms(self) -> int | None:
         """The time at which `expire` is due; None if nothing waits."""
@@ -161,17 +161,17 @@ class Purgatory:
         return [operation for operation in self._queued.values() if not operation.completed]
 
     def complete_all(self) -> None:
-        """Complete everything as expired, because the broker stops."""
+        """Complete everything, because the broker stops."""
         for operation in sorted(self.waiting(), key=lambda each: (each.deadline_ms, each.number)):
             if not operation.completed:
-                self._complete(operation, expired=True)
+                self._complete(operation)
 
-    def _complete(self, operation: DelayedOperation, expired: bool) -> None:
+    def _complete(self, operation: DelayedOperation) -> None:
         operation.completed = True
         self.size -= 1
         if not operation.is_reusable:
             self._remove(operation)
-        operation.on_complete(expired)
+        operation.on_complete()
 
     def _remove(self, operation: DelayedOperation) -> None:
         for key in operation.keys:

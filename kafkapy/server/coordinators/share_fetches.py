@@ -86,7 +86,7 @@ class ShareFetches:
             keys += [wanted.key, (wanted.topic, wanted.key.partition)]
         purgatory = self._replicas.fetch_purgatory
         if not plan or params.max_wait_ms <= 0:
-            operation.on_complete(expired=False)
+            operation.on_complete()
             return None
         if purgatory.try_complete_else_watch(operation, keys):
             return None
@@ -243,7 +243,7 @@ class _DelayedShareFetch(DelayedOperation):
                 return True
         return False
 
-    def on_complete(self, expired: bool) -> None:
+    def on_complete(self) -> None:
         self._answer(self._fetches.read(self._params, self._plan, self._refusal))
 
 

@@ -145,7 +145,7 @@ def test_logs_that_part_take_the_general_path(scene: Scene) -> None:
 
 def test_the_leader_calls_its_follower(scene: Scene) -> None:
     assert scene.wait.ready_at(len(scene.partitions))
-    scene.wait.on_complete(expired=False)
+    scene.wait.on_complete()
     assert scene.answers == 1
 
 

@@ -60,20 +60,20 @@ def test_a_replica_that_may_be_in_an_offline_directory_is_not_made_again(tmp_pat
 def test_an_append_wakes_whoever_waits_for_deletions_too(tmp_path: Path) -> None:
     parts = Parts(tmp_path)
     partition = parts.lead()
-    ended: list[bool] = []
+    ended: list[DelayedOperation] = []
 
     class Waiter(DelayedOperation):
         def ready(self) -> bool:
             return partition.log.log_end_offset > 0
 
-        def on_complete(self, expired: bool) -> None:
-            ended.append(expired)
+        def on_complete(self) -> None:
+            ended.append(self)
 
     purgatory = parts.replicas.delete_records_purgatory
     purgatory.try_complete_else_watch(Waiter(1 << 60), [partition.topic_partition])
     parts.replicas.append("t", 0, batch(), 1, 11)
     purgatory.try_complete_else_watch(Waiter(1 << 60), [partition.topic_partition])
-    assert ended == [False, False]
+    assert len(ended) == 2
 
 
 def test_whoever_hears_of_a_failed_directory_finds_it_gone(tmp_path: Path) -> None:

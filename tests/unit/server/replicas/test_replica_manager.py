@@ -42,20 +42,20 @@ def parts(tmp_path: Path) -> Parts:
 
 
 class Waiter(DelayedOperation):
-    """Waits until `holds()`; remembers how it ended."""
+    """Waits until `holds()`; remembers whether it ended."""
 
-    __slots__ = ("ended", "holds")
+    __slots__ = ("has_ended", "holds")
 
     def __init__(self, holds: Callable[[], bool]) -> None:
         super().__init__(2_000_000)
         self.holds = holds
-        self.ended = ""
+        self.has_ended = False
 
     def ready(self) -> bool:
         return self.holds()
 
-    def on_complete(self, expired: bool) -> None:
-        self.ended = "expired" if expired else "ready"
+    def on_complete(self) -> None:
+        self.has_ended = True
 
 
 def stop(parts: Parts, epoch: int, delete: bool, controller_epoch: int = 1) -> CommandResult:
@@ -288,7 +288,7 @@ def test_a_stopped_replica_keeps_its_log_and_serves_nobody(parts: Parts) -> None
     waiter = Waiter(lambda: not partition.is_leader)
     parts.replicas.fetch_purgatory.try_complete_else_watch(waiter, [TP])
     assert stop(parts, 0, delete=False).partition_errors == {TP: ErrorCode.NONE}
-    assert (heard, waiter.ended) == ([False], "ready")
+    assert (heard, waiter.has_ended) == ([False], True)
     assert parts.logs.get_log(TP) is not None
     with pytest.raises(ApiError) as refused:
         parts.replicas.append("t", 0, batch(), 1, LATEST)
@@ -366,7 +366,7 @@ def test_an_append_is_stamped_with_the_wall_clock_and_wakes_who_waits(parts: Par
     info, found = parts.replicas.append("t", 0, batch(2), -1, LATEST)
     assert found is partition
     assert info.log_append_time == WALL_AHEAD_MS + parts.clock.now_ms
-    assert [waiter.ended for waiter in waiters] == ["ready", "ready"]
+    assert all(waiter.has_ended for waiter in waiters)
 
 
 def test_a_lower_minimum_of_replicas_lets_the_high_watermark_go_on(parts: Parts) -> None:
@@ -376,9 +376,9 @@ def test_a_lower_minimum_of_replicas_lets_the_high_watermark_go_on(parts: Parts)
     waiter = Waiter(lambda: partition.log.high_watermark == 1)
     parts.replicas.fetch_purgatory.try_complete_else_watch(waiter, [TP])
     parts.logs.update_topic_config("t", {})
-    assert waiter.ended == ""
+    assert not waiter.has_ended
     parts.replicas.update_high_watermark(partition)
-    assert waiter.ended == "ready"
+    assert waiter.has_ended
 
 
 def test_stop_answers_whoever_still_waits(parts: Parts) -> None:
@@ -386,7 +386,7 @@ def test_stop_answers_whoever_still_waits(parts: Parts) -> None:
     parts.replicas.fetch_purgatory.try_complete_else_watch(waiters[0], ["x"])
     parts.replicas.produce_purgatory.try_complete_else_watch(waiters[1], ["x"])
     parts.replicas.stop()
-    assert [waiter.ended for waiter in waiters] == ["expired", "expired"]
+    assert all(waiter.has_ended for waiter in waiters)
     assert parts.timers.delays_s == []
 
 
@@ -461,7 +461,7 @@ def test_a_failed_directory_goes_offline_and_the_others_serve_on(tmp_path: Path)
     with pytest.raises(ApiError) as refused:
         parts.replicas.append("t", 0, batch(), 1, LATEST)
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
-    assert (heard, unfollowed, waiter.ended) == ([(TP, False)], [TP], "ready")
+    assert (heard, unfollowed, waiter.has_ended) == ([(TP, False)], [TP], True)
     assert parts.replicas.offline == {TP}
     assert refusal(parts) is ErrorCode.KAFKA_STORAGE_ERROR
     again = parts.apply_leader_and_isr(
@@ -526,8 +526,8 @@ class Finder(Waiter):
         self.parts = parts
         parts.replicas.fetch_purgatory.watch(self, [TP])
 
-    def on_complete(self, expired: bool) -> None:
-        super().on_complete(expired)
+    def on_complete(self) -> None:
+        super().on_complete()
         [lost] = [path for path in self.parts.logs.live_log_dirs if path.endswith("/a")]
         self.parts.replicas.log_dir_failed(LogDirFailure(lost, "unreadable"))
 
@@ -558,7 +558,7 @@ def test_a_replica_that_fails_while_it_is_stopped_is_offline(tmp_path: Path, del
     parts, _ = two_dirs(tmp_path)
     finder = Finder(parts)
     assert stop(parts, 0, delete).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
-    assert finder.ended == "ready"
+    assert finder.has_ended
     assert refusal(parts) is ErrorCode.KAFKA_STORAGE_ERROR
 
 
