@@ -6,7 +6,7 @@ gets one reply, in the effects of this call or of a later one. The caller (`Grou
     1. sends the replies and makes the appends, and reports each append with `append_completed`;
     2. calls `on_time` when `next_deadline_ms` has come;
     3. for a partition of `__consumer_offsets` that it leads calls `start_loading`, `replay_batches`
-       (or `replay`) over the whole log, `finish_loading`; then, if not all of that is replicated,
+       over the whole log, `finish_loading`; then, if not all of that is replicated,
        `loaded_is_unreplicated`, and `loaded_is_replicated` when it is; and
        `unload` when it no longer leads it;
     4. calls `expire_offsets` every `offsets.retention.check.interval.ms`, and
@@ -47,7 +47,7 @@ from kafkapy.coordinator.groups.consumer.messages import (
 )
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import GroupState
-from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID, UNKNOWN_LOG_OFFSET
+from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
 from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
     DeleteGroups,
@@ -312,16 +312,6 @@ class GroupCoordinator:
     def start_loading(self, partition: int, leader_epoch: int) -> bool:
         """Start to lead a partition. Returns whether its log must be replayed: not if it is led."""
         return loading.start_loading(self._core, partition, leader_epoch)
-
-    def replay(
-        self,
-        partition: int,
-        offset: int,
-        record: loading.KeyValue,
-        producer_id: int = NO_PRODUCER_ID,
-    ) -> None:
-        """Apply one record; `producer_id` if its batch is transactional. No control records."""
-        loading.replay(self._core, partition, offset, record, producer_id)
 
     def replay_batches(self, partition: int, records: Buffer) -> None:
         """Apply every record and marker in whole raw batches.

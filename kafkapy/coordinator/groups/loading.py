@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
@@ -34,16 +33,6 @@ from kafkapy.record.control import ControlRecordType, control_type_id
 from kafkapy.record.records import Record
 
 
-class KeyValue(Protocol):
-    """The part of a record that replay needs: `Record` and `RecordData` both have it."""
-
-    @property
-    def key(self) -> bytes | None: ...
-
-    @property
-    def value(self) -> bytes | None: ...
-
-
 def start_loading(core: Core, partition: int, leader_epoch: int) -> bool:
     """Start to lead a partition at `leader_epoch`. False if it is led already: nothing to load."""
     offsets_partition = core.registry.partitions.get(partition)
@@ -69,7 +58,7 @@ def replay_batches(core: Core, partition: int, records: Buffer) -> None:
             _replay_marker(core, partition, header.producer_id, record)
         else:
             producer_id = header.producer_id if header.is_transactional else NO_PRODUCER_ID
-            replay(core, partition, record.offset, record, producer_id)
+            _replay(core, partition, record, producer_id)
 
 
 def _replay_marker(core: Core, partition: int, producer_id: int, record: Record) -> None:
@@ -83,10 +72,8 @@ def _replay_marker(core: Core, partition: int, producer_id: int, record: Record)
         _end_transaction(core.registry.partitions[partition], producer_id, committed=committed)
 
 
-def replay(
-    core: Core, partition: int, offset: int, record: KeyValue, producer_id: int = NO_PRODUCER_ID
-) -> None:
-    """Apply one record at `offset`; the later of two wins. `producer_id`: of a transactional batch.
+def _replay(core: Core, partition: int, record: Record, producer_id: int) -> None:
+    """Apply one record; the later of two wins. `producer_id`: of a transactional batch.
 
     A record that cannot be decoded is logged and skipped, so that the others are loaded.
     """
@@ -107,16 +94,16 @@ def replay(
         if key is None:
             core.log.warning(
                 "Unknown message key at offset %d of %s-%d: skipped, a later Kafka wrote it",
-                offset,
+                record.offset,
                 GROUP_METADATA_TOPIC,
                 partition,
             )
         elif isinstance(key, OffsetKey):
-            _replay_offset(core, partition, key, offset, record.value, producer_id)
+            _replay_offset(core, partition, key, record.offset, record.value, producer_id)
         else:
             _replay_group(offsets_partition, partition, key.group_id, record.value)
     except ApiError as error:
-        _log_skipped(core, partition, offset, error)
+        _log_skipped(core, partition, record.offset, error)
 
 
 def _log_skipped(core: Core, partition: int, offset: int, error: ApiError) -> None:

@@ -12,7 +12,7 @@ from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.effects import REPLICATED, Append, Effects
 from kafkapy.coordinator.groups.group import Group
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
-from kafkapy.coordinator.groups.group_offsets import UNKNOWN_LOG_OFFSET
+from kafkapy.coordinator.groups.group_offsets import NO_PRODUCER_ID, UNKNOWN_LOG_OFFSET
 from kafkapy.coordinator.groups.messages import (
     CommitOffsets,
     Heartbeat,
@@ -22,7 +22,7 @@ from kafkapy.coordinator.groups.messages import (
     OffsetToCommit,
     SyncGroup,
 )
-from kafkapy.record.builder import RecordData
+from kafkapy.record.builder import RecordData, build_batch
 from tests.harness.cores.ports import CountingRandom, ManualClock
 
 WALL_MS = 1_700_000_000_000
@@ -32,6 +32,23 @@ T0 = TopicPartition("t", 0)
 T1 = TopicPartition("t", 1)
 SUBSCRIBED_T = bytes.fromhex("0000 00000001 0001 74 ffffffff")
 """A consumer subscription v0 to the topic `t`."""
+
+
+def replay(
+    coordinator: GroupCoordinator,
+    partition: int,
+    offset: int,
+    record: RecordData,
+    producer_id: int = NO_PRODUCER_ID,
+) -> None:
+    """Load one record, in a batch of its own, which is transactional if it has a producer id."""
+    batch = build_batch(
+        [record],
+        base_offset=offset,
+        producer_id=producer_id,
+        is_transactional=producer_id != NO_PRODUCER_ID,
+    )
+    coordinator.replay_batches(partition, batch)
 
 
 class GroupShell:
@@ -205,5 +222,5 @@ class GroupShell:
             coordinator.start_loading(partition, leader_epoch)
             for offset, (index, record) in enumerate(self.log):
                 if index == partition:
-                    coordinator.replay(partition, offset, record)
+                    replay(coordinator, partition, offset, record)
             coordinator.finish_loading(partition, self.now_ms)

@@ -14,7 +14,7 @@ from kafkapy.coordinator.groups.messages import OffsetToCommit
 from kafkapy.coordinator.groups.record_codec import OffsetAndMetadata
 from tests.harness.cores.call_counts import assert_at_most
 from tests.harness.cores.consumer_shell import ConsumerShell
-from tests.harness.cores.group_shell import T0, GroupShell
+from tests.harness.cores.group_shell import T0, GroupShell, replay
 
 OTHER = TopicPartition("other", 0)
 BOTH = [T0, OTHER]
@@ -87,7 +87,7 @@ def test_it_costs_groups_that_are_just_being_loaded_little() -> None:
     coordinator.start_loading(0, 6)
     coordinator.on_partitions_deleted(MANY, 2_000)
     for offset, (_, record) in enumerate(shell.log):
-        coordinator.replay(0, offset, record)
+        replay(coordinator, 0, offset, record)
     assert_at_most(50, lambda: coordinator.finish_loading(0, 0), 50)
     assert coordinator.num_offsets() == 50
 

@@ -30,7 +30,7 @@ from kafkapy.coordinator.groups.record_codec import (
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
-from tests.harness.cores.group_shell import T0, GroupShell
+from tests.harness.cores.group_shell import T0, GroupShell, replay
 from tests.harness.storage.batches import flipped, moved, raw_batch, row_bytes
 
 PRODUCER = 42
@@ -54,7 +54,7 @@ def loaded(*records: RecordData) -> GroupCoordinator:
     coordinator = GroupShell(load=False).coordinator
     assert coordinator.start_loading(0, 3)
     for offset, record in enumerate(records):
-        coordinator.replay(0, offset, record)
+        replay(coordinator, 0, offset, record)
     coordinator.finish_loading(0, 0)
     return coordinator
 
@@ -147,8 +147,8 @@ def test_a_group_that_names_a_member_twice_is_not_taken(
 def test_transactional_offsets_load_as_pending() -> None:
     coordinator = GroupShell(load=False).coordinator
     coordinator.start_loading(0, 3)
-    coordinator.replay(0, 0, commit(1))
-    coordinator.replay(0, 1, commit(2), PRODUCER)
+    replay(coordinator, 0, 0, commit(1))
+    replay(coordinator, 0, 1, commit(2), PRODUCER)
     coordinator.finish_loading(0, 0)
     assert fetched(coordinator).offset == 1
     assert fetched(coordinator, stable=True).error is ErrorCode.UNSTABLE_OFFSET_COMMIT
@@ -194,7 +194,7 @@ def test_a_deleted_group_is_not_back_with_the_marker_of_a_transaction() -> None:
     for offset, append in enumerate(shell.appends):
         [record] = append.records
         producer_id = NO_PRODUCER_ID if append.producer is None else append.producer.producer_id
-        after.replay(0, offset, record, producer_id)
+        replay(after, 0, offset, record, producer_id)
     after.finish_loading(0, 0)
     for coordinator in (before, after):
         coordinator.end_transaction(0, PRODUCER, committed=True)
@@ -205,10 +205,10 @@ def test_a_partition_that_is_deleted_during_the_load_leaves_no_offset() -> None:
     shell = GroupShell(load=False)
     coordinator = shell.coordinator
     coordinator.start_loading(0, 3)
-    coordinator.replay(0, 0, commit(1))
+    replay(coordinator, 0, 0, commit(1))
     shell.perform(coordinator.on_partitions_deleted([T0], 2_000))
-    coordinator.replay(0, 1, commit(2))
-    coordinator.replay(0, 2, commit(5, "other"))
+    replay(coordinator, 0, 1, commit(2))
+    replay(coordinator, 0, 2, commit(5, "other"))
     shell.perform(coordinator.finish_loading(0, 0))
     assert fetched(coordinator) == fetched(coordinator, group_id="other") == FetchedOffset()
     assert [r.key for append in shell.appends for r in append.records] == [
@@ -313,7 +313,7 @@ def test_a_partition_is_loaded_once() -> None:
     shell.commit()
     assert shell.appends[-1].leader_epoch == 9
     with pytest.raises(AssertionError, match="which is loaded"):
-        shell.coordinator.replay(0, 0, commit(1))
+        replay(shell.coordinator, 0, 0, commit(1))
 
 
 def test_an_older_epoch_does_not_unload() -> None:
@@ -332,7 +332,7 @@ def test_groups_list_while_another_partition_loads() -> None:
     here = coordinator.partition_for("g")
     for partition in (here, 1 - here):
         coordinator.start_loading(partition, 1)
-        coordinator.replay(partition, 0, commit(1))
+        replay(coordinator, partition, 0, commit(1))
     coordinator.finish_loading(here, 0)
     result = shell.ask(coordinator.list_groups, ListGroups())
     assert result.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

@@ -14,6 +14,7 @@ from kafkapy.coordinator.groups.share.messages import (
     StateRequest,
 )
 from tests.harness.cores.consumer_shell import topic_id
+from tests.harness.cores.group_shell import replay
 from tests.harness.cores.share_shell import ShareShell
 
 T = topic_id(1)
@@ -253,10 +254,10 @@ def test_what_has_begun_is_not_noted_during_a_load(shell: ShareShell) -> None:
     loading = shell.coordinator = shell.new_coordinator()
     loading.start_loading(index, 6)
     for offset, (_, record) in enumerate(shell.log[:so_far]):
-        loading.replay(index, offset, record)
+        replay(loading, index, offset, record)
     shell.perform(loading.share_states_initialized(shell.now_ms, late, ErrorCode.NONE))
     for offset, (_, record) in enumerate(shell.log[so_far:], so_far):
-        loading.replay(index, offset, record)
+        replay(loading, index, offset, record)
     loading.finish_loading(index, shell.now_ms)
     assert known(shell) == before
 
