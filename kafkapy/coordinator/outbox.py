@@ -99,11 +99,6 @@ class Outbox(Generic[R]):
         if on_append is not None:
             on_append(now_ms, error, base_offset)
 
-    @property
-    def num_waiting(self) -> int:
-        """The number of waiting requests."""
-        return len(self._token_by_ticket)
-
     def take(self) -> Effects[R]:
         """The effects since the last call."""
         effects, self._effects = self._effects, Effects()

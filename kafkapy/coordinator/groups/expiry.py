@@ -76,17 +76,15 @@ def expired_offsets(
     return []
 
 
-def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_ms: int) -> int:
-    """Remove the offsets of deleted partitions from every group; return their number. In groups
-    that are being loaded, they are removed at the end of the load."""
+def remove_partitions(core: Core, partitions: Collection[TopicPartition], time_ms: int) -> None:
+    """Remove the offsets of deleted partitions from every group. In groups that are being loaded,
+    they are removed at the end of the load."""
     deleted = dict.fromkeys(partitions)
     for offsets_partition in core.registry.partitions.values():
         if offsets_partition.loading:
             offsets_partition.deleted_partitions |= deleted
-    removed = 0
     for group in _offset_groups(core):
-        removed += core.expire_offsets(group, group.offsets.with_possible_commits(deleted), time_ms)
-    return removed
+        core.expire_offsets(group, group.offsets.with_possible_commits(deleted), time_ms)
 
 
 def _is_gone(group: Group) -> bool:

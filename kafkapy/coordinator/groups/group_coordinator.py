@@ -355,11 +355,6 @@ class GroupCoordinator:
 
     # Values for metrics.
 
-    @property
-    def num_waiting(self) -> int:
-        """The number of requests that wait for their reply."""
-        return self._core.outbox.num_waiting
-
     def groups_by_state(self) -> Counter[GroupState]:
         """Numbers of loaded classic groups by state."""
         groups = self._core.registry.loaded_groups()

@@ -329,7 +329,7 @@ class GroupWorld(World):
 
     @step("the number of waiting requests")
     def waiting(self) -> None:
-        self.report(str(self.shell.coordinator.num_waiting))
+        self.report(str(len(self.shell.coordinator._core.outbox._token_by_ticket)))
 
     # Requests and their answers.
 

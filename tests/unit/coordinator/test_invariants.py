@@ -179,7 +179,7 @@ class Groups(RuleBasedStateMachine):
         self.shell.perform(self.shell.coordinator.unload(0))
         self.shell.release(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.shell.hold()
-        assert self.shell.coordinator.num_waiting == 0
+        assert not self.shell.coordinator._core.outbox._token_by_ticket
         self.shell.coordinator = self.shell.replayed()
         self.lost = False
 
@@ -203,7 +203,7 @@ class Groups(RuleBasedStateMachine):
         for _ in range(20):
             self.shell.release()
             self.shell.advance(400_000)
-        assert self.shell.coordinator.num_waiting == 0
+        assert not self.shell.coordinator._core.outbox._token_by_ticket
         assert all(token in self.shell.replies for token in self.tokens)
 
 
