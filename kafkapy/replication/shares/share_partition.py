@@ -257,7 +257,7 @@ class SharePartition:
                 INVALID_REQUEST, for records that no member has acquired yet.
         """
         change = self._begin_change()
-        renewed: list[tuple[Run, Delivery]] = []
+        renewed: list[tuple[int, int]] = []
         try:
             for batch in batches:
                 if batch.last >= self.start_offset:
@@ -265,12 +265,13 @@ class SharePartition:
                 elif batch.last < self._records.start:
                     continue
                 for first, last, kind in batch.ranges(self._records.start):
-                    self._acknowledge(now_ms, member_id, first, last, kind, change, renewed)
+                    self._acknowledge(member_id, first, last, kind, change)
+                    if kind is AckType.RENEW:
+                        renewed.append((first, last))
         except ApiError:
-            for run, before in renewed:
-                run.delivery = before
             self.roll_back_change(change)
             raise
+        self._renew(now_ms, renewed)
         return self._finish_change(change)
 
     def _check_in_flight(self, batch: Acknowledgement) -> None:
@@ -294,15 +295,9 @@ class SharePartition:
         raise ApiError(ErrorCode.INVALID_REQUEST, f"Batch record not found. {message}")
 
     def _acknowledge(
-        self,
-        now_ms: int,
-        member_id: str,
-        first: int,
-        last: int,
-        kind: AckType,
-        change: Change,
-        renewed: list[tuple[Run, Delivery]],
+        self, member_id: str, first: int, last: int, kind: AckType, change: Change
     ) -> None:
+        """Check a range, and apply the acknowledgement unless it is a renewal."""
         if kind is AckType.RENEW and not self.limits.may_renew:
             raise _invalid("Renewing acquisition locks is not enabled for the group.")
         for run in self._records.split_range(first, last):
@@ -312,15 +307,20 @@ class SharePartition:
                 raise _not_acquired()
             if run.delivery.member_id != member_id:
                 raise _invalid("Member is not the owner of batch record")
-            if kind is AckType.RENEW:
-                renewed.append((run, run.delivery))
-                deadline_ms = now_ms + self.limits.lock_duration_ms
-                run.delivery = run.delivery._replace(lock_deadline_ms=deadline_ms)
-                self._add_lock_deadline(deadline_ms)
-            else:
+            if kind is not AckType.RENEW:
                 self._end_lock(
                     run, self._delivery_after_lock(run, TRANSITIONS[kind]), change, is_pending=True
                 )
+
+    def _renew(self, now_ms: int, ranges: Iterable[tuple[int, int]]) -> None:
+        """Renew locks, when the whole request is accepted. A request may name a record twice, so an
+        earlier renewal could not be undone."""
+        deadline_ms = now_ms + self.limits.lock_duration_ms
+        for first, last in ranges:
+            for run in self._records.split_range(first, last):
+                if run.is_locked:
+                    run.delivery = run.delivery._replace(lock_deadline_ms=deadline_ms)
+                    self._add_lock_deadline(deadline_ms)
 
     def release(self, member_id: str) -> Change | None:
         """Release all records that a member has acquired, because its session has ended. That
