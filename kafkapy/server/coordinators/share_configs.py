@@ -10,6 +10,8 @@ from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.ports import Clock
 from kafkapy.replication.partition import READ_COMMITTED, READ_UNCOMMITTED
 from kafkapy.replication.shares.share_partition import ShareLimits
+from kafkapy.server.replicas.time_search import TimeSearch, search_in_turns
+from kafkapy.server.requests.turns import Work
 
 if TYPE_CHECKING:
     from kafkapy.server.config.kafka_config import KafkaConfig
@@ -53,8 +55,9 @@ class ShareConfigs:
         level = self._configs(group_id).get("share.isolation.level", "read_uncommitted")
         return READ_COMMITTED if level == "read_committed" else READ_UNCOMMITTED
 
-    def start_offset(self, group_id: str, log: UnifiedLog) -> int:
-        """The offset at which a new share partition begins.
+    def start_offset(self, group_id: str, find_log: Callable[[], UnifiedLog]) -> Work[int]:
+        """The offset at which a new share partition begins. `find_log` returns its partition's log.
+        It is called again after a turn of another thread.
 
         Raises:
             ApiError: the log cannot be read.
@@ -62,7 +65,7 @@ class ShareConfigs:
         """
         reset = str(self._configs(group_id).get("share.auto.offset.reset", "latest"))
         if reset == "earliest":
-            return log.log_start_offset
+            return find_log().log_start_offset
         found = _DURATION.fullmatch(reset)
         if found is not None:
             age_ms = sum(
@@ -72,7 +75,15 @@ class ShareConfigs:
             now_ms = self._clock.time_ms()
             # No timestamp is below -1, and a float may be larger than any time.
             since_ms = now_ms - int(min(age_ms, now_ms + 1))
-            first = log.offset_for_timestamp(since_ms, log.high_watermark)
-            if first is not None:
-                return first.offset
-        return log.high_watermark
+
+            def find(search: TimeSearch) -> int:
+                log = find_log()
+                search.begin(log)
+                end = log.high_watermark
+                first = search.found or log.offset_for_timestamp(
+                    since_ms, end, search, search.start_offset
+                )
+                return end if first is None else min(first.offset, end)
+
+            return (yield from search_in_turns(find))
+        return find_log().high_watermark

@@ -24,10 +24,12 @@ from kafkapy.replication.partition import Partition
 from kafkapy.replication.shares.share_partition import Acknowledgement, Change, SharePartition
 from kafkapy.server.coordinators.share_configs import ShareConfigs
 from kafkapy.server.coordinators.share_persister import SharePersister
+from kafkapy.server.requests.turns import SliceScheduler, Work
 
 if TYPE_CHECKING:
     from kafkapy.server.coordinators.coordinator_log import CallLater
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+    from kafkapy.storage.unified_log import UnifiedLog
 
 logger = logging.getLogger("kafka.server.share.SharePartitionManager")
 
@@ -95,12 +97,14 @@ class SharePartitions:
         configs: ShareConfigs,
         clock: Clock,
         call_later: CallLater,
+        slices: SliceScheduler,
     ) -> None:
         self._replicas = replicas
         self._persister = persister
         self._configs = configs
         self._clock = clock
         self._call_later = call_later
+        self._slices = slices
         self._leader_shares: dict[SharePartitionKey, LeaderSharePartition] = {}
         self._keys_to_check: dict[SharePartitionKey, None] = {}
         self._is_checking = False
@@ -135,21 +139,13 @@ class SharePartitions:
             return
         error = result.error
         if error is ErrorCode.NONE:
-            try:
-                if result.start_offset == UNINITIALIZED_START_OFFSET:
-                    self._initialize(leader_share, result)
-                    return
-                leader_share.shares = SharePartition(
-                    self._configs.limits(leader_share.key.group_id)
-                )
-                leader_share.shares.restore(result.start_offset, result.state_epoch, result.batches)
-                leader_share.shares.advance_start(leader_share.partition.log.log_start_offset)
-            except ApiError as refusal:
-                error = refusal.code
-            except LogDirFailure as failure:
-                self._replicas.log_dir_failed(failure)
-                error = ErrorCode.KAFKA_STORAGE_ERROR
-        if error is not ErrorCode.NONE:
+            if result.start_offset == UNINITIALIZED_START_OFFSET:
+                self._slices.queue(self._initialize(leader_share, result))
+                return
+            leader_share.shares = SharePartition(self._configs.limits(leader_share.key.group_id))
+            leader_share.shares.restore(result.start_offset, result.state_epoch, result.batches)
+            leader_share.shares.advance_start(leader_share.partition.log.log_start_offset)
+        else:
             logger.warning("Cannot load the share partition %s: %s", leader_share.key, error.name)
             error = _ERRORS.get(error, error)
             if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
@@ -160,17 +156,26 @@ class SharePartitions:
                 leader_share.error = ErrorCode.UNKNOWN_SERVER_ERROR
         self._check_fetches(leader_share)
 
-    def _initialize(self, leader_share: LeaderSharePartition, read: StateResult) -> None:
+    def _initialize(self, leader_share: LeaderSharePartition, read: StateResult) -> Work[None]:
         """Store the start offset of a new share partition before records are delivered. Otherwise
-        the next leader would start at its own latest offset, and skip unacknowledged records.
+        the next leader would start at its own latest offset, and skip unacknowledged records."""
 
-        Raises:
-            ApiError: the partition's log cannot be read.
-            LogDirFailure: its directory fails.
-        """
-        start_offset = self._configs.start_offset(
-            leader_share.key.group_id, leader_share.partition.log
-        )
+        def find_log() -> UnifiedLog:
+            if self._leader_shares.get(leader_share.key) is not leader_share:
+                raise ApiError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            return leader_share.partition.log
+
+        try:
+            start_offset = yield from self._configs.start_offset(
+                leader_share.key.group_id, find_log
+            )
+        except ApiError as refusal:
+            self._on_state_read(leader_share, StateResult(refusal.code))
+            return
+        except LogDirFailure as failure:
+            self._replicas.log_dir_failed(failure)
+            self._on_state_read(leader_share, StateResult(ErrorCode.KAFKA_STORAGE_ERROR))
+            return
         write = WriteState(
             leader_share.key, read.state_epoch, leader_share.leader_epoch, start_offset, 0
         )

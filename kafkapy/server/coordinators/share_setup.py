@@ -98,7 +98,7 @@ def set_up_shares(
 
     persister = SharePersister(broker_id, metadata, service, nodes(), call_later)
     configs = ShareConfigs(config, groups.coordinator.own_configs, clock)
-    partitions = SharePartitions(replicas, persister, configs, clock, call_later)
+    partitions = SharePartitions(replicas, persister, configs, clock, call_later, slices)
     groups.set_share_persister(persister)
     previous = replicas.on_leadership
 

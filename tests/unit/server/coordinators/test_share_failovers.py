@@ -28,6 +28,7 @@ from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.shares.records_in_flight import AckType
 from kafkapy.replication.shares.share_partition import Acknowledgement, RecordBatch, ShareLimits
 from kafkapy.server.coordinators.share_partitions import SharePartitions
+from kafkapy.server.requests.turns import Work, run_now
 from tests.harness.cores.consumer_shell import FakeTopics
 from tests.harness.cores.ports import ManualClock
 
@@ -113,11 +114,16 @@ class World:
         persister: Any = SimpleNamespace(send=lambda *row: self.network.append(Sent(*row)))
         configs: Any = SimpleNamespace(
             limits=lambda group_id: LIMITS,
-            start_offset=lambda group_id, log: self.high_watermark,
+            start_offset=lambda group_id, find_log: self._start_offset(),
         )
+        slices: Any = SimpleNamespace(queue=run_now)
         self.timers.clear()
-        self.shares = SharePartitions(replicas, persister, configs, self.clock, self._later)
+        self.shares = SharePartitions(replicas, persister, configs, self.clock, self._later, slices)
         self.held = {member: [] for member in MEMBERS}
+
+    def _start_offset(self) -> Work[int]:
+        yield 1
+        return self.high_watermark
 
     def _later(self, delay_s: float, step: Callable[[], None]) -> Any:
         row = (self.clock.monotonic_ms() + round(delay_s * 1000), step)

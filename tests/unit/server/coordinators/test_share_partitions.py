@@ -14,6 +14,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.shares.messages import ReadState, StateRequest, StateResult, WriteState
 from kafkapy.replication.shares.share_partition import Acknowledgement, RecordBatch, ShareLimits
 from kafkapy.server.coordinators.share_partitions import LeaderSharePartition, SharePartitions
+from kafkapy.server.requests.turns import Work, run_now
 from tests.harness.cores.consumer_shell import topic_id
 from tests.harness.cores.ports import ManualClock
 
@@ -30,6 +31,8 @@ class Parts:
         self.checked: list[object] = []
         self.timers: list[Callable[[], None]] = []
         self.answers: list[ErrorCode] = []
+        self.works: list[Work[None]] = []
+        self.is_busy = False
         self.limits = ShareLimits()
         self.partition: Any = SimpleNamespace(
             leader_epoch=3,
@@ -47,10 +50,21 @@ class Parts:
         self.start_offset: Callable[[str, object], int] = lambda group_id, log: 4
         configs: Any = SimpleNamespace(
             limits=lambda group_id: self.limits,
-            start_offset=lambda group_id, log: self.start_offset(group_id, log),
+            start_offset=self._start_offset,
         )
         later: Any = self._call_later
-        self.shares = SharePartitions(replicas, persister, configs, self.clock, later)
+        slices: Any = SimpleNamespace(queue=self._queue)
+        self.shares = SharePartitions(replicas, persister, configs, self.clock, later, slices)
+
+    def _start_offset(self, group_id: str, find_log: Callable[[], object]) -> Work[int]:
+        log = find_log()
+        yield 1
+        return self.start_offset(group_id, log)
+
+    def _queue(self, work: Work[None]) -> None:
+        self.works.append(work)
+        if not self.is_busy:
+            run_now(self.works.pop())
 
     def _call_later(self, delay_s: float, step: Callable[[], None]) -> Any:
         self.timers.append(step)
@@ -109,6 +123,17 @@ def test_where_a_new_share_partition_begins_is_stored_before_anything_is_deliver
     assert (leader_share.shares.start_offset, leader_share.shares.state_epoch) == (4, 1), (
         "where the config says"
     )
+
+
+def test_a_search_for_the_beginning_ends_with_the_leadership(parts: Parts) -> None:
+    """Its log may be deleted, or another leader may have stored another beginning."""
+    parts.is_busy = True
+    parts.shares.find(KEY, parts.partition)
+    parts.answer(state_epoch=1)
+    assert not parts.requests
+    parts.shares.on_leadership(parts.partition)
+    run_now(parts.works.pop())
+    assert not parts.requests
 
 
 def test_a_beginning_that_is_not_stored_is_an_error_of_loading(parts: Parts) -> None:

@@ -8,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-import kafkapy.storage.file_records
 from kafkapy.common.cluster_state import StopReplicaCommand, StopReplicaPartition
 from kafkapy.common.errors import ErrorCode
 from kafkapy.protocol.messages.list_offsets import (
@@ -17,7 +16,6 @@ from kafkapy.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from kafkapy.record.batch_header import read_header
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.server.api.handlers import list_offsets
@@ -28,6 +26,7 @@ from tests.harness.cores.request_contexts import request_context
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
 from tests.harness.storage.batches import patched
+from tests.harness.storage.header_count import HeaderCount
 
 
 @pytest.fixture
@@ -206,39 +205,12 @@ def forged(tmp_path: Path) -> Parts:
     return made
 
 
-class HeaderCount:
-    """Counts the headers that the event loop reads from files in each turn."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.turns = [0]
-        monkeypatch.setattr(kafkapy.storage.file_records, "read_header", self._read_header)
-
-    def _read_header(self, *args: Any) -> Any:
-        self.turns[-1] += 1
-        return read_header(*args)
-
-    def look_up(self, parts: Parts, timestamp: int) -> tuple[ErrorCode, int]:
-        """The response of a request, and the headers of each of its turns."""
-        wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
-        request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
-        work: Any = list_offsets.handle(parts.replicas, parts.clock, request_context(2, 9), request)
-        self.turns = [0]
-        call = next(work)
-        try:
-            while True:
-                if isinstance(call, ThreadCall):
-                    self.turns.append(0)
-                    assert len(self.turns) < 100
-                    before = self.turns[-1]
-                    done: Future[Any] = Future()
-                    done.set_result(call.function())
-                    assert self.turns[-1] == before, "the thread must not read files"
-                    call = work.send(done)
-                else:
-                    call = next(work)
-        except StopIteration as end:
-            [row] = end.value.topics[0].partitions
-            return ErrorCode(row.error_code), row.offset
+def look_up_in_turns(count: HeaderCount, parts: Parts, timestamp: int) -> tuple[ErrorCode, int]:
+    wanted = [ListOffsetsPartition(partition_index=0, timestamp=timestamp)]
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=wanted)])
+    work = list_offsets.handle(parts.replicas, parts.clock, request_context(2, 9), request)
+    [row] = count.run(work).topics[0].partitions
+    return ErrorCode(row.error_code), row.offset
 
 
 @pytest.mark.parametrize("timestamp", [FORGED - 1, MAX_TIMESTAMP])
@@ -247,7 +219,7 @@ def test_a_client_that_claims_a_late_timestamp_stops_no_other_client(
 ) -> None:
     """A search read all headers of the segment in one turn: 50 seconds for 1 GiB."""
     count = HeaderCount(monkeypatch)
-    assert count.look_up(forged, timestamp) == (ErrorCode.NONE, -1)
+    assert look_up_in_turns(count, forged, timestamp) == (ErrorCode.NONE, -1)
     assert max(count.turns) <= 70
     assert len(count.turns) >= 2
 
@@ -262,7 +234,7 @@ def test_claimed_timestamps_in_many_segments_stop_no_other_client(
         parts.replicas.append("t", 0, batch, 1, 11)
         parts.replicas.get("t", 0).log.roll(0)
     count = HeaderCount(monkeypatch)
-    assert count.look_up(parts, 10) == (ErrorCode.NONE, -1)
+    assert look_up_in_turns(count, parts, 10) == (ErrorCode.NONE, -1)
     assert max(count.turns) <= 70
 
 
@@ -276,8 +248,8 @@ def test_a_record_far_behind_a_claimed_timestamp_is_found(
     rows = [RecordData(None, b"v" * 500, timestamp, []) for timestamp in (7, *[10] * 10)]
     forged.replicas.append("t", 0, build_batch(rows, codec=codec), 1, 11)
     count = HeaderCount(monkeypatch)
-    assert count.look_up(forged, 10) == (ErrorCode.NONE, BATCHES + 1)
-    assert count.look_up(forged, 7) == (ErrorCode.NONE, BATCHES)
+    assert look_up_in_turns(count, forged, 10) == (ErrorCode.NONE, BATCHES + 1)
+    assert look_up_in_turns(count, forged, 7) == (ErrorCode.NONE, BATCHES)
     assert max(count.turns) <= 70
 
 
@@ -304,7 +276,7 @@ def test_a_search_past_a_damaged_offset_ends(
     position = log.local.offset_metadata(BATCHES - 1).position
     log.segments.active.records.handle().pwritev([bytes(8)], position)
     count = HeaderCount(monkeypatch)
-    assert count.look_up(forged, 10) == (ErrorCode.NONE, -1)
+    assert look_up_in_turns(count, forged, 10) == (ErrorCode.NONE, -1)
 
 
 def test_searches_of_many_partitions_share_the_event_loop(forged: Parts) -> None:
