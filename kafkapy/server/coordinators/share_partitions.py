@@ -257,6 +257,7 @@ class SharePartitions:
     ) -> None:
         if change is None:
             self._check_fetches(leader_share)
+            self._unload_if_unused(leader_share)
             on_answer(ErrorCode.NONE)
             return
         leader_share.unsent.append((change, on_answer))

@@ -299,3 +299,22 @@ def test_a_group_that_has_a_session_again_is_kept(parts: Parts) -> None:
     parts.accept(leader_share, 0, 1)
     parts.answer()
     assert parts.shares.get_loaded(KEY) is leader_share
+
+
+def test_an_unused_share_partition_whose_deleted_records_expire_is_loaded_again(
+    parts: Parts,
+) -> None:
+    """It stayed loaded. After a reset of its offsets, the next member got records from the start
+    offset before."""
+    leader_share = parts.loaded()
+    parts.acquire(leader_share, RecordBatch(0, 4))
+    parts.shares.release("m", "g")
+    parts.answer(ErrorCode.NETWORK_EXCEPTION)
+    parts.partition.log.log_start_offset = 10
+    parts.shares.find(KEY, parts.partition)
+    parts.shares.mark_unused("g")
+    assert parts.shares.get_loaded(KEY) is leader_share, "a member may have its records"
+    parts.clock.now_ms += LOCK_MS
+    parts.timers.pop()()
+    assert not parts.requests, "deleted records have no state"
+    assert parts.shares.get_loaded(KEY) is None
