@@ -71,6 +71,10 @@ class ShareSessions:
         """Whether a member of the group has a session."""
         return any(key.group_id == group_id for key in self._sessions)
 
+    def is_open(self, session: ShareSession) -> bool:
+        """Whether the session has not ended, and no other one has replaced it."""
+        return self._sessions.get(session.key) is session
+
     def open(
         self,
         key: SessionKey,

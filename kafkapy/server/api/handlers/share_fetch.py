@@ -92,6 +92,10 @@ class Handler:
         yield from requests.acknowledge(
             context, key, acks, response.add_outcomes, may_renew=request.is_renew_ack
         )
+        if not requests.shares.sessions.is_open(session):
+            # The connection has closed between two slices. Its records have been released, and
+            # nothing would release those of this fetch before their locks expire.
+            plan = []
         params = self._params(context, request, key.member_id)
         is_parked = False
         refusals: dict[str, ErrorCode] = {}

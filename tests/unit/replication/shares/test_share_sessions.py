@@ -30,10 +30,14 @@ def test_a_session_goes_on_with_the_next_epoch() -> None:
     session.epoch = 2**31 - 1
     sessions.use(KEY, 2**31 - 1)
     assert session.epoch == 1
-    assert sessions.open(KEY, 0, [P0], []) is not session
+    assert sessions.is_open(session)
+    replacement = sessions.open(KEY, 0, [P0], [])
+    assert replacement is not session
+    assert (sessions.is_open(session), sessions.is_open(replacement)) == (False, True)
     assert sessions.has_group("g")
     sessions.close(KEY)
     assert not sessions.has_group("g")
+    assert not sessions.is_open(replacement)
 
 
 def test_all_partitions_have_their_turn() -> None:
