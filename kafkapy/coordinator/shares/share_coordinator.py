@@ -122,12 +122,11 @@ class ShareCoordinator:
         config: ShareConfig,
         clock: Clock,
         topics: TopicSource,
-        logger: logging.Logger | None = None,
     ) -> None:
         self._config = config
         self._clock = clock
         self._topics = topics
-        self._log = logging.getLogger(__name__) if logger is None else logger
+        self._log = logging.getLogger(__name__)
         self._num_partitions = config.share_coordinator_state_topic_num_partitions
         self._active = True
         self._partitions: dict[int, _StatePartition] = {}

@@ -64,9 +64,6 @@ class ShareSessions:
         self._slots = slots
         self._sessions: dict[SessionKey, ShareSession] = {}
 
-    def __len__(self) -> int:
-        return len(self._sessions)
-
     def has_group(self, group_id: str) -> bool:
         """Whether a member of the group has a session."""
         return any(key.group_id == group_id for key in self._sessions)
@@ -131,6 +128,6 @@ class ShareSessions:
         """The sessions that a connection has opened."""
         return [each for each in self._sessions.values() if each.connection is connection]
 
-    def close(self, key: SessionKey) -> ShareSession | None:
+    def close(self, key: SessionKey) -> None:
         """Remove a session."""
-        return self._sessions.pop(key, None)
+        self._sessions.pop(key, None)
