@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 RECORD_LIMIT_MODE: Final = 1
 _CHUNK_BYTES: Final = 256 * 1024
+_KEYS_A_PARTITION: Final = 2
+"""A waiting fetch is checked when the share partition changes, or the partition itself."""
 
 
 class ShareFetchPartition(NamedTuple):
@@ -242,6 +244,14 @@ class _DelayedShareFetch(DelayedOperation):
             if total >= max(limit, 1):
                 return True
         return False
+
+    def ready_at(self, position: int) -> bool:
+        """Checks the changed partition first. The others were checked when they changed, but a few
+        bytes of each may add up to enough.
+        """
+        limit = self._params.min_bytes
+        found = self._fetches.available_bytes(self._plan[position // _KEYS_A_PARTITION], limit)
+        return found is None or found >= max(limit, 1) or (found > 0 and self.ready())
 
     def on_complete(self) -> None:
         self._answer(self._fetches.read(self._params, self._plan, self._refusal))

@@ -150,3 +150,36 @@ def test_the_limit_of_bytes_holds_across_chunks(fetches: Fetches) -> None:
     assert fetches.fetch(1000, max_bytes=5 * fetches.batch_bytes) == [*range(0, 50, 10)]
     assert fetches.fetch(1000, max_bytes=4 * fetches.batch_bytes - 1) == [50, 60, 70]
     assert fetches.fetch(1000, max_bytes=1) == [80], "one batch always"
+
+
+def test_share_partitions_that_change_under_a_waiting_fetch_are_checked_one_by_one(
+    tmp_path: Path,
+) -> None:
+    """Each change checked all partitions of the fetch. The first fetch of 1,000 empty partitions
+    stopped the broker for seconds, when all of them had been loaded."""
+    parts = Parts(tmp_path)
+    partitions = [parts.lead(index=index, isr=(1,), replicas=(1,)) for index in range(20)]
+    keys = [WANTED.key._replace(partition=index) for index in range(20)]
+    loaded = {key: LeaderSharePartition(key, partitions[key.partition]) for key in keys}
+    looked_up: list[SharePartitionKey] = []
+
+    def find(key: SharePartitionKey, partition: object) -> LeaderSharePartition:
+        looked_up.append(key)
+        return loaded[key]
+
+    shares: Any = SimpleNamespace(find=find, set_timer=lambda leader_share: None)
+    configs: Any = SimpleNamespace(isolation=lambda group_id: 0)
+    fetches = ShareFetches(parts.replicas, shares, configs, parts.clock)
+    answers: list[list[ShareRow]] = []
+    params = ShareFetchParams("m", 500, 1, LARGEST, 100, 500)
+    plan = [ShareFetchPartition(key, "t") for key in keys]
+    assert fetches.fetch(params, plan, lambda _: ErrorCode.NONE, answers.append) is not None
+    looked_up.clear()
+    for key in keys:
+        loaded[key].shares = SharePartition(ShareLimits())
+        parts.replicas.fetch_purgatory.check(key)
+    assert looked_up == keys
+    assert not answers
+    parts.replicas.append("t", 7, build_batch([RecordData(None, b"v", 1)]), 1, 11)
+    [[row]] = answers
+    assert row.wanted.key == keys[7]
