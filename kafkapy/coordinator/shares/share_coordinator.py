@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -74,6 +74,8 @@ STORE_ERRORS: Final[Mapping[ErrorCode, ErrorCode]] = {
 """The error code for a request whose record could not be stored. Other codes are unchanged."""
 
 
+_RECORDS_AT_ONCE: Final = 32
+"""The number of records that the maintenance writes in one turn of the event loop: some 5 ms."""
 _BATCHES_MAX: Final = 20_000
 """The limit of state batches: twice the maximum of `group.share.partition.max.record.locks`."""
 
@@ -381,28 +383,38 @@ class ShareCoordinator:
 
     # Maintenance.
 
-    def maintain(self, _now_ms: int) -> ShareEffects:
+    def maintain(self) -> Iterator[ShareEffects]:
         """Write snapshots of unused share partitions, so that older records of others can be
-        deleted. Delete the share partitions of deleted topics."""
-        for state_partition in self._partitions.values():
-            if not state_partition.loading and self._topics.is_known:
-                self._maintain(state_partition)
-        return self._outbox.take()
+        deleted. Delete the share partitions of deleted topics. There may be other calls between the
+        effects."""
+        for index, state_partition in list(self._partitions.items()):
+            if state_partition.loading or not self._topics.is_known:
+                continue
+            keys = self._keys_to_maintain(state_partition)
+            for start in range(0, len(keys), _RECORDS_AT_ONCE):
+                if self._partitions.get(index) is not state_partition:
+                    break
+                for key in keys[start : start + _RECORDS_AT_ONCE]:
+                    self._maintain(state_partition, key)
+                yield self._outbox.take()
 
-    def _maintain(self, state_partition: _StatePartition) -> None:
+    def _keys_to_maintain(self, state_partition: _StatePartition) -> list[SharePartitionKey]:
         due_ms = self._clock.time_ms()
         due_ms -= self._config.share_coordinator_cold_partition_snapshot_interval_ms
-        cold = {
-            key for key, entry in state_partition.entries.items() if entry.state.write_ms <= due_ms
-        }
-        all_are_cold = len(cold) == len(state_partition.entries)
-        for key, entry in list(state_partition.entries.items()):
-            if key in self._queues:
-                continue
-            if self._topics.name_of(key.topic_id) is None:
-                self._store_deletion(key, None, StateResult())
-            elif key in cold and not all_are_cold:
-                self._store_snapshot(key, self._next_snapshot(entry.state), None, StateResult())
+        entries, name_of = state_partition.entries, self._topics.name_of
+        cold = {key for key, entry in entries.items() if entry.state.write_ms <= due_ms}
+        if len(cold) == len(entries):
+            cold = set()  # their snapshots would supersede nothing else
+        return [key for key in entries if key in cold or name_of(key.topic_id) is None]
+
+    def _maintain(self, state_partition: _StatePartition, key: SharePartitionKey) -> None:
+        entry = state_partition.entries.get(key)
+        if entry is None or key in self._queues:
+            return
+        if self._topics.name_of(key.topic_id) is None:
+            self._store_deletion(key, None, StateResult())
+        else:
+            self._store_snapshot(key, self._next_snapshot(entry.state), None, StateResult())
 
     def prunable_offset(self, partition: int) -> int:
         """The offset before which all records of a partition are superseded by later ones. It is 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,11 @@ class ShareService(CoordinatorService[ShareCoordinator, ShareEffects]):
             partition, end_offset, lambda: replicated_up_to(index, epoch, end_offset)
         )
 
-    def maintain(self) -> None:
+    async def maintain(self) -> None:
         """Write due snapshots, and delete records that are no longer needed."""
-        self.run(self.coordinator.maintain)
+        for effects in self.coordinator.maintain():
+            self._perform(effects)
+            await asyncio.sleep(0)  # with many snapshots, requests are served between the slices
         for index in self.coordinator.led_partitions:
             offset = self.coordinator.prunable_offset(index)
             try:

@@ -90,6 +90,14 @@ class Shell:
             self.log += append.records
         self.perform(self.coordinator.append_completed(0, append.append_id, error, offset))
 
+    def maintain(self) -> list[int]:
+        """The number of records that each turn writes."""
+        turns = []
+        for effects in self.coordinator.maintain():
+            turns.append(len(effects.appends))
+            self.perform(effects)
+        return turns
+
     def write(self, first: int, last: int, **changes: int) -> WriteState:
         batches = (StateBatch(first, last, ACKED, 1),)
         write = WriteState(self.key, 1, 0, 0, 0, batches)
@@ -269,13 +277,13 @@ def test_unused_states_do_not_keep_the_log(shell: Shell) -> None:
     shell.clock.now_ms += 300_000
     shell.ask(InitializeState(shell.key, 2, 0))
     assert shell.coordinator.prunable_offset(0) == 1
-    shell.perform(shell.coordinator.maintain(0))
+    shell.maintain()
     assert shell.coordinator.prunable_offset(0) == 2
     shell.clock.now_ms += 300_000  # all are unused: nothing would be gained
-    shell.perform(shell.coordinator.maintain(0))
+    shell.maintain()
     assert len(shell.log) == 4
     shell.topics.delete("t")
-    shell.perform(shell.coordinator.maintain(0))
+    shell.maintain()
     assert shell.coordinator.prunable_offset(0) == len(shell.log) == 6
 
 
@@ -298,9 +306,58 @@ def test_the_search_for_unused_states_does_not_stop_the_broker(shell: Shell) -> 
     shell.clock.now_ms += 300_000
     shell.ask(InitializeState(shell.key, 2, 0))
     comparisons = 0
-    shell.perform(shell.coordinator.maintain(0))
+    shell.maintain()
     assert len(shell.log) == 1 + count + 1 + count
     assert comparisons < count
+
+
+MANY = 100
+
+
+@pytest.fixture
+def cold(shell: Shell) -> list[SharePartitionKey]:
+    """Many share partitions that are unused, beside one that is used."""
+    topic_id = shell.topics.create("many", MANY)
+    keys = [SharePartitionKey("g", topic_id, index) for index in range(MANY)]
+    for key in keys:
+        shell.ask(InitializeState(key, 1, 0))
+    shell.clock.now_ms += 300_000
+    shell.ask(InitializeState(shell.key, 2, 0))
+    return keys
+
+
+def test_snapshots_of_many_unused_states_stop_no_client(
+    shell: Shell, cold: list[SharePartitionKey]
+) -> None:
+    """All were written in one turn of the event loop: 10,000 in seconds."""
+    turns = shell.maintain()
+    assert sum(turns) == MANY
+    assert max(turns) <= 32
+
+
+def test_states_that_change_between_two_turns_of_the_maintenance(
+    shell: Shell, cold: list[SharePartitionKey]
+) -> None:
+    turns = shell.coordinator.maintain()
+    shell.perform(next(turns))
+    assert shell.ask(DeleteState(cold[-1])).error is ErrorCode.NONE
+    shell.held = []
+    shell.send(InitializeState(cold[-2], 2, 5))
+    before = len(shell.held)
+    shell.perform(next(turns))
+    shell.perform(next(turns))
+    shell.perform(next(turns))
+    assert len(shell.held) - before == MANY - 32 - 2
+    assert next(turns, None) is None
+
+
+def test_the_maintenance_ends_when_another_broker_leads(
+    shell: Shell, cold: list[SharePartitionKey]
+) -> None:
+    turns = shell.coordinator.maintain()
+    shell.perform(next(turns))
+    shell.perform(shell.coordinator.unload(0))
+    assert next(turns, None) is None
 
 
 # Appends that were not replicated in time: the log has them, but a new leader may not.

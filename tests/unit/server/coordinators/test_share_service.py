@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,8 @@ def test_what_was_loaded_is_answered_at_once_after_it_was_replicated(
 def test_nothing_is_pruned_for_a_snapshot_that_was_loaded_and_is_not_replicated(
     broker: Broker,
 ) -> None:
-    broker.shares.maintain()
+    asyncio.run(broker.shares.maintain())
     assert broker.partition.log.log_start_offset == 0, "broker 2 has the first one alone"
     broker.replicate()
-    broker.shares.maintain()
+    asyncio.run(broker.shares.maintain())
     assert broker.partition.log.log_start_offset == 1
