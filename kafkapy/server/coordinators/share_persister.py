@@ -5,9 +5,10 @@ others. While the coordinator is unavailable, requests are sent again (12 attemp
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import SHARE_GROUP_STATE_TOPIC
@@ -33,8 +34,17 @@ _RETRIABLE_ERRORS: Final = frozenset(
 _ATTEMPTS_MAX: Final = 12
 _FIRST_DELAY_S: Final = 0.05
 _DELAY_MAX_S: Final = 1.0
+_REQUESTS_A_TURN: Final = 32
+"""The number of requests that are sent in one turn of the event loop: some 5 ms, if this broker
+stores their states."""
 
 OnAnswer = Callable[[StateResult], None]
+
+
+class _Attempt(NamedTuple):
+    request: StateRequest
+    on_answer: OnAnswer
+    number: int
 
 
 class SharePersister:
@@ -56,12 +66,30 @@ class SharePersister:
         self._nodes = nodes
         self._call_later = call_later
         self._closed = False
+        self._sent = 0  # in this turn of the event loop
+        self._waiting: deque[_Attempt] = deque()  # for a later turn
 
     def send(self, request: StateRequest, on_answer: OnAnswer) -> None:
-        """Send a request. `on_answer` gets the result once, now or later."""
-        self._send(request, on_answer, 1)
+        """Send a request, in a later turn if there are many. `on_answer` gets the result once, now
+        or later. A member that has acquired records of thousands of partitions may disconnect, or
+        its locks expire."""
+        self._send(_Attempt(request, on_answer, 1))
 
-    def _send(self, request: StateRequest, on_answer: OnAnswer, attempt: int) -> None:
+    def _send(self, attempt: _Attempt) -> None:
+        if self._waiting or self._sent == _REQUESTS_A_TURN:
+            self._waiting.append(attempt)
+        else:
+            self._send_now(*attempt)
+
+    def _end_turn(self) -> None:
+        self._sent = 0
+        while self._waiting and self._sent < _REQUESTS_A_TURN:
+            self._send_now(*self._waiting.popleft())
+
+    def _send_now(self, request: StateRequest, on_answer: OnAnswer, attempt: int) -> None:
+        if not self._sent:
+            self._call_later(0, self._end_turn)
+        self._sent += 1
         ended = partial(self._on_result, request, on_answer, attempt)
         topic = self._metadata.image.topics.get(SHARE_GROUP_STATE_TOPIC)
         if topic is None:
@@ -91,7 +119,7 @@ class SharePersister:
             on_answer(result)
             return
         delay_s = min(_FIRST_DELAY_S * 2**attempt, _DELAY_MAX_S)
-        self._call_later(delay_s, lambda: self._send(request, on_answer, attempt + 1))
+        self._call_later(delay_s, lambda: self._send(_Attempt(request, on_answer, attempt + 1)))
 
     def close(self) -> None:
         """Stop sending requests again, and drop the connections."""
