@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.log_text import on_one_line
 from kafkapy.server.observability.log_files import HourlyFileHandler
 
 # The TRACE of log4j has no name in Python.
@@ -33,6 +34,11 @@ class Log4jFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         record.levelname = _LEVELS.get(record.levelname, record.levelname)
         return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        # Clients choose the names of groups and users, which may have line breaks.
+        record.message = on_one_line(record.message)
+        return super().formatMessage(record)
 
 
 def configure_logging(log_dir: str = "", level: int = logging.INFO) -> None:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from kafkapy.common.log_text import on_one_line
 from kafkapy.common.ports import Clock, Random
 from kafkapy.security.sasl.digest_md5 import DigestMd5Server, LoginRefused
 from kafkapy.zk.embedded.journal import Journal
@@ -444,7 +445,7 @@ class ZooKeeperService:
                 raise LoginRefused("this server has no SASL")
             token = client.login.evaluate(body.token or b"")
         except LoginRefused as refused:
-            logger.warning("The login of %s failed: %s", client, refused)
+            logger.warning("The login of %s failed: %s", client, on_one_line(str(refused)))
             required = self._settings.requires_login
             code = ErrorCode.SESSIONCLOSEDREQUIRESASLAUTH if required else ErrorCode.AUTHFAILED
             self._refuse_login(client, header, code)

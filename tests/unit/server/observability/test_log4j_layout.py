@@ -78,6 +78,13 @@ def test_a_stack_trace_follows_its_line(output: io.StringIO) -> None:
     assert rest[-1] == "ZeroDivisionError: by zero"
 
 
+def test_a_name_with_a_line_break_forges_no_line(output: io.StringIO) -> None:
+    forged = "g\n[2026-11-28 00:00:00,000] INFO shut down (kafka.server.KafkaServer)\x1b[8m"
+    logging.getLogger("kafka.x").info("Preparing to rebalance group %s", forged)
+    [line] = output.getvalue().splitlines()
+    assert line.endswith(r"INFO shut down (kafka.server.KafkaServer)\x1b[8m (kafka.x)")
+
+
 def test_libraries_are_heard_from_warnings_on(output: io.StringIO) -> None:
     logging.getLogger("kazoo.client").info("chatter")
     logging.getLogger("kazoo.client").warning("trouble")

@@ -225,6 +225,13 @@ def test_a_wrong_password_ends_the_connection(required: str, error: ErrorCode) -
     assert client.connection.is_closing
 
 
+def test_a_user_name_with_a_line_break_forges_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    client = SocketlessServer(settings_from({}, {"kafka": "secret"})).client()
+    log_in(client, "x\n[2026-11-28 00:00:00,000] INFO shut down\x1b[8m", "wrong")
+    [record] = caplog.records
+    assert record.getMessage().endswith(r"x\n[2026-11-28 00:00:00,000] INFO shut down\x1b[8m")
+
+
 def test_where_a_login_is_required_nothing_goes_without() -> None:
     given = {"sessionRequireClientSASLAuth": "true"}
     desk = SocketlessServer(settings_from(given, {"kafka": "secret"}))
