@@ -45,8 +45,8 @@ class BrokerLoggers:
         """
         check_broker_id(broker, self._broker_id)
         return [
-            _entry(name, _loggers()[name])
-            for name in sorted(_loggers())
+            _entry(name, logger)
+            for name, logger in sorted(_loggers().items())
             if names is None or name in names
         ]
 

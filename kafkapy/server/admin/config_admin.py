@@ -261,7 +261,8 @@ def check_broker_id(broker: str, broker_id: int) -> None:
     except ValueError:
         message = f"Node id must be an integer, but it is: {broker}"
         raise ApiError(ErrorCode.INVALID_REQUEST, message) from None
-    if named != broker_id:
+    # Not 01 or " 1": one request could name this broker, and get its configs, any number of times.
+    if named != broker_id or broker != str(broker_id):
         message = f"Unexpected broker id, expected {broker_id}, but received {broker}"
         raise ApiError(ErrorCode.INVALID_REQUEST, message)
 

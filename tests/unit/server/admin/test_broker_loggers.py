@@ -41,6 +41,13 @@ def test_the_levels_in_force_are_log4j_s(logger: logging.Logger) -> None:
     assert (entry.source, entry.read_only) == (ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG, False)
 
 
+@pytest.mark.parametrize("name", ["01", "+1", " 1", "1\n", "0_1", "\u0661"])
+def test_a_broker_under_many_names_does_not_fill_the_memory_with_its_loggers(name: str) -> None:
+    with pytest.raises(ApiError, match="expected 1, but received") as refused:
+        BrokerLoggers(1).entries(name)
+    assert refused.value.code is ErrorCode.INVALID_REQUEST
+
+
 def test_a_level_is_set_and_deleted(logger: logging.Logger) -> None:
     loggers = BrokerLoggers(1)
     loggers.change("1", [(LOGGER, AlterOp.SET, "TRACE")], validate_only=True)
