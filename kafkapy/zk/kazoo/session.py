@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import struct
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -31,6 +30,7 @@ from kazoo.retry import KazooRetry
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.zk.kazoo.client_config import SASL_LOGIN, ZooKeeperClientConfig
+from kafkapy.zk.kazoo.client_log import client_logger
 from kafkapy.zk.kazoo.handler import Handler
 from kafkapy.zk.kazoo.request_window import RequestWindow
 from kafkapy.zk.kazoo.tls import ssl_context
@@ -47,8 +47,6 @@ from kafkapy.zk.zookeeper import (
     WatchEventType,
     ZooKeeperError,
 )
-
-_log = logging.getLogger("org.apache.zookeeper.ClientCnxn")
 
 CLOSE_LIMIT_S: Final = 2.0
 _RECONNECT_MAX_DELAY_S: Final = 1.0
@@ -206,7 +204,7 @@ class Session:
                 max_delay=_RECONNECT_MAX_DELAY_S,
                 sleep_func=self._handler.sleep_func,
             ),
-            logger=_log,
+            logger=client_logger(),
         )
         # kazoo would pass an event to the watches that it keeps, and it drops them too early.
         self._client._connection._read_watch_event = self._on_event
