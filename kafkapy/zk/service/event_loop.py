@@ -171,7 +171,7 @@ class ClientListener:
         self._loop = loop
         self._tls = tls
         self._accepts = [AcceptLoop(name, each, self._begin) for each in bound]
-        self._openings: dict[asyncio.Task[None], None] = {}
+        self._openings: dict[asyncio.Task[None], ClientProtocol] = {}
 
     def start(self) -> None:
         """Start to accept connections."""
@@ -185,17 +185,29 @@ class ClientListener:
             bound.close()
 
     async def _begin(self, accepted: socket.socket) -> None:
-        opening = self._loop.create_task(self._open(accepted))
-        self._openings[opening] = None
+        try:
+            address = accepted.getpeername()[0]
+        except OSError:  # gone already
+            accepted.close()
+            return
+        handshakes = sum(
+            each.address == address and not each.is_open for each in self._openings.values()
+        )
+        if not self._server.service.has_capacity(address, handshakes):
+            accepted.close()
+            return
+        protocol = ClientProtocol(self._server, self._loop, address)
+        opening = self._loop.create_task(self._open(accepted, protocol))
+        self._openings[opening] = protocol
         opening.add_done_callback(self._openings.pop)
 
-    async def _open(self, accepted: socket.socket) -> None:
-        """Create the protocol of a socket, after its handshake with TLS."""
+    async def _open(self, accepted: socket.socket, protocol: ClientProtocol) -> None:
+        """Begin the protocol of a socket, after its handshake with TLS."""
         tls = self._tls
         try:
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await self._loop.connect_accepted_socket(
-                lambda: ClientProtocol(self._server, self._loop),
+                lambda: protocol,
                 accepted,
                 ssl=tls,
                 ssl_handshake_timeout=None if tls is None else _HANDSHAKE_LIMIT_S,
@@ -208,21 +220,29 @@ class ClientListener:
 class ClientProtocol(asyncio.Protocol):
     """The connection of one client. Reading pauses while the client does not read its replies."""
 
-    def __init__(self, server: ZooKeeperServer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, server: ZooKeeperServer, loop: asyncio.AbstractEventLoop, address: str
+    ) -> None:
+        self.address = address
         self._server = server
         self._loop = loop
         self._connection: Connection | None = None
         self._transport: asyncio.Transport | None = None
         self._may_write = True
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the handshake is over, if there is one."""
+        return self._transport is not None
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are no asyncio.Transport.
         self._transport = cast(asyncio.Transport, transport)
-        peer = transport.get_extra_info("peername") or ("", 0)
+        port = (transport.get_extra_info("peername") or ("", 0))[1]
         tls = transport.get_extra_info("ssl_object")
         certificate = None if tls is None else tls.getpeercert(binary_form=True)
         subject = subject_of(certificate) if certificate else None
-        self._connection = self._server.add_client(self, peer[0], peer[1], subject)
+        self._connection = self._server.add_client(self, self.address, port, subject)
         if self._connection is None:
             self._transport.abort()
         else:

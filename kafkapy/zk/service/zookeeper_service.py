@@ -160,9 +160,7 @@ class ZooKeeperService:
     ) -> Connection | None:
         """Add a connection. Returns None if its address has too many. `subject` is the name in the
         client's certificate, if it sent one."""
-        limit = self._settings.max_connections
-        if limit and sum(each.address == address for each in self._connections) >= limit:
-            logger.warning("Too many connections from %s - max is %d", address, limit)
+        if not self.has_capacity(address):
             return None
         now_ms = self._clock.monotonic_ms()
         connection = Connection(address, port, self._settings.max_frame_bytes, now_ms)
@@ -170,6 +168,15 @@ class ZooKeeperService:
             connection.identities[X509, subject] = None
         self._connections[connection] = None
         return connection
+
+    def has_capacity(self, address: str, handshakes: int = 0) -> bool:
+        """Whether an address may have one more connection, besides `handshakes` in progress."""
+        limit = self._settings.max_connections
+        count = handshakes + sum(each.address == address for each in self._connections)
+        if limit and count >= limit:
+            logger.warning("Too many connections from %s - max is %d", address, limit)
+            return False
+        return True
 
     def add_local_connection(self) -> Connection:
         """Add a connection within this process, with all permissions.

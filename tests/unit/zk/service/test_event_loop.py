@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import uvloop
 
 from kafkapy.common import accept_loop
+from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.security.tls.stores import server_context
 from kafkapy.zk.service.event_loop import ZooKeeperServer
+from kafkapy.zk.service.settings import settings_from
 from kafkapy.zk.service.zookeeper_service import FRAMES_A_TURN, UNSENT_MAX_BYTES
 from kafkapy.zk.wire.codes import OpCode
 from kafkapy.zk.wire.connecting import CONNECT_REQUEST, ConnectRequest
@@ -23,6 +28,7 @@ from kafkapy.zk.wire.requests import (
     encode_request,
 )
 from tests.harness.cores.socketless_zookeeper import SocketlessServer
+from tests.harness.security.certificates import make_identity
 
 LIMIT_S = 60.0
 PING_LIMIT_S = 10.0
@@ -139,3 +145,29 @@ def test_clients_wait_while_their_descriptors_would_leave_none_for_the_journal(
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(life())
+
+
+def test_silent_clients_of_one_address_leave_tls_connections_to_others(tmp_path: Path) -> None:
+    identity = make_identity(tmp_path, "server")
+    stores = PrefixedProperties({"ssl.keystore.location": str(identity)})
+
+    async def life() -> None:
+        desk = SocketlessServer(settings_from({"maxClientCnxns": "2"}))
+        server = ZooKeeperServer(desk.service, 60.0, asyncio.get_running_loop(), lambda fault: None)
+        listener = await server.listen("127.0.0.1", 0, server_context(stores, "none"))
+        address = listener.sockets[0].getsockname()
+        silent = [await asyncio.open_connection(*address) for _ in range(2)]
+        reader, refused = await asyncio.open_connection(*address)
+        assert await asyncio.wait_for(reader.read(), LIMIT_S) == b""
+        assert not any(each.at_eof() for each, _ in silent), "it was not its handshake's limit"
+        trust = ssl.create_default_context(cafile=str(identity))
+        other = await asyncio.open_connection(
+            *address, ssl=trust, server_hostname="localhost", local_addr=("127.0.0.2", 0)
+        )
+        for _, writer in (*silent, other):
+            writer.transport.abort()
+        refused.close()
+        listener.close()
+        server.stop()
+
+    asyncio.run(life())
