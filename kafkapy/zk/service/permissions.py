@@ -7,6 +7,7 @@ import hashlib
 import ipaddress
 import re
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final
 
 from kafkapy.zk.embedded.znode_tree import AccessList
@@ -26,6 +27,17 @@ BASE_SCHEMES: Final = frozenset(("world", "digest", "ip"))
 SASL: Final = "sasl"
 X509: Final = "x509"
 
+ENTRIES_MAX: Final = 200
+"""The number of entries of an ACL. Each read and write of the node checks them; a request of 1 MB
+could store 30,000."""
+
+_NAME_CHARS_MAX: Final = 1024
+"""The length of an entry's name. No client has a longer identity."""
+
+_DECISIONS_MAX: Final = 256
+_ANYONE: Final[Identity] = ("world", "anyone")
+_IP: Final = "ip"
+
 _AUTHENTICATED: Final = ("digest", SASL, X509)
 """The schemes that authenticate a client."""
 
@@ -35,15 +47,21 @@ _PRINCIPAL: Final = re.compile("[^/@]*(/[^/@]*)?@[^/@]*")
 
 def is_allowed(acl: AccessList, wanted: int, identities: Collection[Identity]) -> bool:
     """Whether an entry grants one of the wanted permissions to one of the identities."""
-    for perms, scheme, name in acl:
-        if not perms & wanted:
-            continue
-        if scheme == "world" and name == "anyone":
-            return True
-        for own_scheme, own_name in identities:
-            if own_scheme == scheme and _matches(scheme, own_name, name):
-                return True
-    return SUPER in identities
+    return _is_allowed(acl, wanted, frozenset(identities))
+
+
+@lru_cache(_DECISIONS_MAX)
+def _is_allowed(acl: AccessList, wanted: int, identities: frozenset[Identity]) -> bool:
+    addresses = [name for scheme, name in identities if scheme == _IP]
+    return SUPER in identities or any(
+        perms & wanted
+        and (
+            (scheme, name) in identities
+            or (scheme, name) == _ANYONE
+            or (scheme == _IP and any(_contains(name, each) for each in addresses))
+        )
+        for perms, scheme, name in acl
+    )
 
 
 def check(acl: AccessList, wanted: int, identities: Collection[Identity]) -> None:
@@ -64,11 +82,13 @@ def stored_acl(
     """The ACL to store for a client's ACL: `auth` entries become the client's identities.
 
     Raises:
-        Refused: INVALIDACL: the ACL is empty, or an entry's name cannot match any client, or its
-            scheme is not in `schemes`.
+        Refused: INVALIDACL: the ACL is empty or has more than `ENTRIES_MAX` entries, or an entry's
+            name cannot match any client, or its scheme is not in `schemes`.
     """
     entries: list[tuple[int, str, str]] = []
     for perms, scheme, name in dict.fromkeys(acl):
+        if len(entries) >= ENTRIES_MAX:
+            raise Refused(ErrorCode.INVALIDACL)
         if scheme == "auth":
             own_entries = [(perms, *each) for each in identities if each[0] in _AUTHENTICATED]
             if not own_entries:
@@ -78,7 +98,7 @@ def stored_acl(
             entries.append((perms, scheme, name))
         else:
             raise Refused(ErrorCode.INVALIDACL)
-    if not entries:
+    if not 0 < len(entries) <= ENTRIES_MAX:
         raise Refused(ErrorCode.INVALIDACL)
     return tuple(entries)
 
@@ -108,6 +128,8 @@ def user_of(identity: Identity) -> str:
 
 
 def _is_valid_identity(scheme: str, name: str) -> bool:
+    if len(name) > _NAME_CHARS_MAX:
+        return False
     match scheme:
         case "world":
             return name == "anyone"
@@ -121,12 +143,11 @@ def _is_valid_identity(scheme: str, name: str) -> bool:
             return "=" in name
 
 
-def _matches(scheme: str, own: str, name: str) -> bool:
-    if scheme != "ip":
-        return own == name
+def _contains(name: str, address: str) -> bool:
+    """Whether an address is in the network of an entry."""
     network = _network(name)
     try:
-        return network is not None and ipaddress.ip_address(own) in network
+        return network is not None and ipaddress.ip_address(address) in network
     except ValueError:
         return False
 

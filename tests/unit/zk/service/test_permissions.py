@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from kazoo.security import make_digest_acl_credential
 
+from kafkapy.zk.service import permissions
 from kafkapy.zk.service.permissions import (
+    ENTRIES_MAX,
     acl_without_digests,
     check,
     identity_of,
@@ -108,3 +110,29 @@ def test_auth_is_every_proven_identity() -> None:
     assert kept == ((31, *USER), (31, "sasl", "kafka"), (31, "x509", "CN=kafka"))
     assert is_allowed(kept, 1, [("sasl", "kafka")])
     assert not is_allowed(kept, 1, [("x509", "kafka"), ("sasl", "CN=kafka")])
+
+
+@pytest.mark.parametrize(
+    "acl",
+    [
+        [Acl(1, "ip", f"10.0.{i >> 8}.{i & 255}") for i in range(ENTRIES_MAX + 1)],
+        [Acl(i, "auth", "") for i in range(ENTRIES_MAX // 2 + 1)],
+        [Acl(1, "digest", f"user:{'x' * 2000}")],
+    ],
+    ids=["many entries", "many identities in the place of few entries", "a long name"],
+)
+def test_an_acl_that_would_slow_down_the_reads_of_all_is_refused(acl: list[Acl]) -> None:
+    with pytest.raises(Refused, match="INVALIDACL"):
+        stored_acl(acl, [IP, USER, ("digest", "user:other")])
+
+
+def test_repeated_reads_of_a_node_do_not_compare_its_whole_acl_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A request of 1 MB reads a node 50,000 times, and nothing else is served meanwhile."""
+    compared: list[str] = []
+    monkeypatch.setattr(permissions, "_contains", lambda name, _: compared.append(name))
+    acl = tuple((1, "ip", f"10.7.{i}.0/24") for i in range(ENTRIES_MAX))
+    for _ in range(1000):
+        assert not is_allowed(acl, 1, [IP, USER])
+    assert len(compared) == ENTRIES_MAX
