@@ -45,8 +45,13 @@ def handle(
             lambda result: _rows(result, operations),
         )
         rows += described
-        yield ROW_UNITS + hash_units(group_id) + sum(len(group.members) for group in described)
+        members = (member for group in described for member in group.members)
+        yield ROW_UNITS + hash_units(group_id) + sum(map(_units, members))
     return ShareGroupDescribeResponse(groups=rows)
+
+
+def _units(member: Member) -> int:
+    return 1 + sum(len(topic.partitions) for topic in member.assignment.topic_partitions)
 
 
 def _rows(result: DescribeConsumerGroupsResult, operations: int) -> list[DescribedGroup]:
