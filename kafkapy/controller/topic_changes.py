@@ -54,7 +54,12 @@ async def load_topics(
 
 
 async def on_partition_modification(parts: ControllerParts, topic: str) -> None:
-    """Handle a change of a topic's znode: add new partitions, unless the topic is being deleted."""
+    """Handle a change of a topic's znode: add new partitions, unless the topic is being deleted.
+
+    Tools of Kafka before 2.8 write the znode without the topic's id, which is restored. Otherwise
+    the next controller would assign another id, with which brokers refuse LeaderAndIsr
+    (KAFKA-14190).
+    """
     context = parts.context
     watch = parts.watch(PartitionModification(topic))
     found = await parts.store.topics.get(topic, watch)
@@ -63,6 +68,9 @@ async def on_partition_modification(parts: ControllerParts, topic: str) -> None:
     if context.is_queued_for_deletion(topic):
         await _undo_new_partitions(parts, found)
         return
+    if found.topic_id.is_zero:
+        found = replace(found, topic_id=context.topic_id(topic))
+        await parts.store.topics.update_as_controller(found, context.fence)
     await on_new_partitions(parts, context.add_topic(found))
 
 
