@@ -140,7 +140,8 @@ async def _on_startup(parts: ControllerParts, new: set[int]) -> None:
     await resume(parts, reassigning_to_new)
     await parts.deletion.resume({replica.topic for replica in replicas})
     for broker_id in sorted(new):
-        await parts.store.brokers.get(broker_id, parts.watch(BrokerModification(broker_id)))
+        # Sets the watch. The endpoints may have changed since they were read.
+        await on_broker_modification(parts, broker_id)
 
 
 async def _on_failure(parts: ControllerParts, dead: set[int]) -> None:

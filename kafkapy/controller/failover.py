@@ -64,12 +64,15 @@ async def _load_context(parts: ControllerParts, random: Random) -> dict[TopicPar
     context.set_brokers_zxid(zxid)
     topics = await store.topics.names(parts.watch(TopicChange()))
     partitions = await load_topics(parts, topics, random)
-    for broker_id in brokers:
-        await store.brokers.get(broker_id, parts.watch(BrokerModification(broker_id)))
+    for broker_id, (_, broker_epoch) in brokers.items():
+        watch = parts.watch(BrokerModification(broker_id))
+        if (latest := await store.brokers.get(broker_id, watch)) is not None:
+            # The endpoints may have changed before the watch was set.
+            context.add_broker(latest.broker, broker_epoch)
     found = await store.topics.states_and_zxids(partitions)
     context.leadership = {partition: state for partition, (state, _) in found.items()}
-    for registration in brokers.values():
-        parts.sender.add_broker(*registration)
+    for broker_id, broker in context.live_brokers.items():
+        parts.sender.add_broker(broker, context.broker_epochs[broker_id])
     return {partition: zxid for partition, (_, zxid) in found.items()}
 
 

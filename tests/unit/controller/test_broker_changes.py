@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkapy.common.cluster_state import BrokerInfo, CommandResult, Endpoint
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -11,6 +13,8 @@ from kafkapy.controller.events import (
     AlterPartitionResult,
     LeaderAndIsrResponse,
 )
+from kafkapy.zk.stores.broker_store import BrokerStore, Registration
+from kafkapy.zk.zookeeper import Watch
 from tests.harness.cores.controllers import Cluster, topic_id
 from tests.harness.cores.znodes import run
 
@@ -24,6 +28,34 @@ def test_changed_endpoints_are_told_to_everybody() -> None:
         cluster.settle()
         assert cluster.brokers[1].metadata.image.brokers[2] == moved
     assert cluster.take() == [], "the second time nothing changed"
+
+
+@pytest.mark.parametrize("is_new_controller", [False, True])
+def test_clients_get_an_address_that_changed_before_the_controller_watched_it(
+    monkeypatch: pytest.MonkeyPatch, is_new_controller: bool
+) -> None:
+    """They got the old one until the broker restarted. It registers the new address right after
+    its registration, or while a new controller reads thousands of topics."""
+    cluster = Cluster(1, 2)
+    moved = BrokerInfo(2, (Endpoint("PLAINTEXT", "elsewhere", 9099),))
+    if is_new_controller:
+        cluster.brokers[1].die()
+        cluster.brokers[1].restart()
+    else:
+        cluster.kill(2)
+        cluster.brokers[2].restart()
+    real = BrokerStore.get_all
+
+    async def overtaken(store: BrokerStore, watch: Watch | None = None) -> dict[int, Registration]:
+        found = await real(store, watch)
+        if 2 in found:
+            monkeypatch.undo()
+            await cluster.brokers[2].store.brokers.update(moved, 0)
+        return found
+
+    monkeypatch.setattr(BrokerStore, "get_all", overtaken)
+    cluster.settle()
+    assert cluster.brokers[1].metadata.image.brokers[2] == moved
 
 
 def test_an_answer_from_an_earlier_life_of_a_broker_marks_nothing() -> None:
