@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -106,6 +107,7 @@ class SharePartitions:
         self._call_later = call_later
         self._slices = slices
         self._leader_shares: dict[SharePartitionKey, LeaderSharePartition] = {}
+        self._keys_by_group: defaultdict[str, dict[SharePartitionKey, None]] = defaultdict(dict)
         self._keys_to_check: dict[SharePartitionKey, None] = {}
         self._is_checking = False
         self._is_closed = False
@@ -121,6 +123,7 @@ class SharePartitions:
         leader_share = self._leader_shares.get(key)
         if leader_share is None or leader_share.leader_epoch != partition.leader_epoch:
             leader_share = self._leader_shares[key] = LeaderSharePartition(key, partition)
+            self._keys_by_group[key.group_id][key] = None
             read = ReadState(key, partition.leader_epoch)
             self._persister.send(read, partial(self._on_state_read, leader_share))
         elif leader_share.shares is not None:
@@ -149,7 +152,7 @@ class SharePartitions:
             logger.warning("Cannot load the share partition %s: %s", leader_share.key, error.name)
             error = _ERRORS.get(error, error)
             if error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
-                del self._leader_shares[leader_share.key]  # the next fetch loads it
+                self._remove(leader_share.key)  # the next fetch loads it
             elif error in _CLIENT_ERRORS:
                 leader_share.error = error
             else:
@@ -204,13 +207,12 @@ class SharePartitions:
     def mark_unused(self, group_id: str) -> None:
         """Mark the share partitions of a group without sessions on this broker as unused. Each is
         dropped when its changes are stored, because its state may be altered."""
-        for leader_share in [
-            leader_share
-            for key, leader_share in self._leader_shares.items()
-            if key.group_id == group_id
-        ]:
+        for leader_share in self._of_group(group_id):
             leader_share.is_unused = True
             self._unload_if_unused(leader_share)
+
+    def _of_group(self, group_id: str) -> list[LeaderSharePartition]:
+        return [self._leader_shares[key] for key in self._keys_by_group.get(group_id, ())]
 
     def _unload_if_unused(self, leader_share: LeaderSharePartition) -> None:
         is_idle = leader_share.shares is None or (
@@ -219,8 +221,15 @@ class SharePartitions:
         if leader_share.is_unused and is_idle:
             self.unload(leader_share)
 
+    def _remove(self, key: SharePartitionKey) -> LeaderSharePartition:
+        keys = self._keys_by_group[key.group_id]
+        del keys[key]
+        if not keys:
+            del self._keys_by_group[key.group_id]
+        return self._leader_shares.pop(key)
+
     def _drop(self, key: SharePartitionKey) -> None:
-        leader_share = self._leader_shares.pop(key)
+        leader_share = self._remove(key)
         if leader_share.timer is not None:
             leader_share.timer.cancel()
         self._check_fetches(leader_share)
@@ -246,8 +255,8 @@ class SharePartitions:
 
     def release(self, member_id: str, group_id: str) -> None:
         """Release the records that a member has acquired here, after the end of its session."""
-        for key, leader_share in list(self._leader_shares.items()):
-            if key.group_id == group_id and leader_share.shares is not None:
+        for leader_share in self._of_group(group_id):
+            if leader_share.shares is not None:
                 self._store(
                     leader_share, leader_share.shares.release(member_id), lambda error: None
                 )

@@ -15,6 +15,7 @@ from kafkapy.coordinator.shares.messages import ReadState, StateRequest, StateRe
 from kafkapy.replication.shares.share_partition import Acknowledgement, RecordBatch, ShareLimits
 from kafkapy.server.coordinators.share_partitions import LeaderSharePartition, SharePartitions
 from kafkapy.server.requests.turns import Work, run_now
+from tests.harness.cores.call_counts import counting_comparisons
 from tests.harness.cores.consumer_shell import topic_id
 from tests.harness.cores.ports import ManualClock
 
@@ -318,3 +319,18 @@ def test_an_unused_share_partition_whose_deleted_records_expire_is_loaded_again(
     parts.timers.pop()()
     assert not parts.requests, "deleted records have no state"
     assert parts.shares.get_loaded(KEY) is None
+
+
+def test_the_end_of_many_sessions_does_not_search_the_share_partitions_of_all_groups(
+    parts: Parts,
+) -> None:
+    """A connection that closed with 2,000 sessions took 20 million steps in one turn."""
+    group_id = counting_comparisons(str)
+    groups = [group_id(f"g{number}") for number in range(100)]
+    for group in groups:
+        parts.shares.find(SharePartitionKey(group, topic_id(1), 0), parts.partition)
+    group_id.times = 0
+    for group in groups:
+        parts.shares.release("m", group)
+        parts.shares.mark_unused(group)
+    assert group_id.times < 10 * len(groups)
