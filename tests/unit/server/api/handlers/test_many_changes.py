@@ -58,7 +58,7 @@ def configs() -> Any:
 
 def some_configs() -> Any:
     request = IncrementalAlterConfigsRequest(resources=many(ChangedResource))
-    return run(handlers.incremental_alter_configs.handle(*[NOBODY] * 4, request))
+    return run(handlers.incremental_alter_configs.handle(*[NOBODY] * 5, request))
 
 
 def topics() -> Any:
