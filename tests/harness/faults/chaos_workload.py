@@ -15,7 +15,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from tests.harness.faults.anomalies import PRODUCER_STEP, History, Mode, Outcome, Poll, Send, run_of
@@ -29,6 +37,7 @@ STOP_LIMIT_S = DELIVERY_LIMIT_S + 30
 BURST_RECORDS = 2
 """Records that a writer produces to a partition in one go: half the requests of one at a time."""
 _SILENCE_S = 10.0
+_WITHOUT_MEMBERS = (ConsumerGroupState.EMPTY, ConsumerGroupState.DEAD)
 """The time without records after which an assigned consumer assigns its partitions again."""
 QUICK_TO_RECONNECT = {
     "reconnect.backoff.ms": 50,
@@ -370,18 +379,21 @@ def committed(servers: str, group: str, topic: str, partitions: int) -> list[int
         consumer.close()
 
 
-def wait_for_empty_group(servers: str, group: str, limit_s: float = 60.0) -> None:
-    """Wait until no member is left in `group`."""
+def wait_for_empty_groups(servers: str, limit_s: float = 60.0) -> None:
+    """Wait until no group has a member."""
     admin = AdminClient({"bootstrap.servers": servers, **QUICK_TO_RECONNECT})
 
     def lacking() -> list[str]:
         try:
-            found = admin.describe_consumer_groups([group], request_timeout=10)[group].result()
+            found = admin.list_consumer_groups(request_timeout=10).result()
         except KafkaException as error:
             return [str(error)]
-        return [f"{member.client_id} is a member" for member in found.members]
+        late = [
+            f"{g.group_id} is {g.state}" for g in found.valid if g.state not in _WITHOUT_MEMBERS
+        ]
+        return late + [str(error) for error in found.errors]
 
-    wait_until(lacking, limit_s, f"group {group} is not empty")
+    wait_until(lacking, limit_s, "groups are not empty")
 
 
 def not_drained(pollers: list[Poller], ends: list[int]) -> list[str]:
