@@ -159,7 +159,7 @@ class ControlRequestHandler:
                 return self._update_metadata(command, correlation_id)
             case StopReplicaCommand():
                 result = await self._replicas.stop_replicas(command, correlation_id)
-                self._metrics.keep_topics(self._replicas.partitions.keys())
+                self._metrics.keep_topics(self._replicas.partitions)
                 return result
 
     async def _leader_and_isr(

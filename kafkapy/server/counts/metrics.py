@@ -7,7 +7,7 @@ families for each scrape.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Set
+from collections.abc import Collection, Mapping
 
 from kafkapy.server.counts.request_times import RequestTimes
 from kafkapy.server.counts.zookeeper_metrics import ZooKeeperMetrics
@@ -54,10 +54,11 @@ class Metrics:
         counters.messages_in += records
         counters.bytes_in += size_bytes
 
-    def keep_topics(self, hosted_topics: Set[str]) -> None:
-        """Merge the counters of topics that are not hosted into those of the empty topic name. This
-        bounds memory while topics are created and deleted.
+    def keep_topics(self, hosted: Mapping[str, Collection[int]]) -> None:
+        """Merge the counters of topics without a hosted partition into those of the empty topic
+        name. This bounds memory while topics are created and deleted.
         """
+        hosted_topics = {topic for topic, indexes in hosted.items() if indexes}
         for topic in self.topics.keys() - hosted_topics - {""}:
             removed, others = self.topics.pop(topic), self.topics[""]
             for name in TopicCounters.__slots__:

@@ -91,7 +91,7 @@ class MetricsCollector:
 
     def _topics(self) -> Iterator[Any]:
         # A late response may have counted for a topic that has left.
-        self._metrics.keep_topics(self._replicas.partitions.keys())
+        self._metrics.keep_topics(self._replicas.partitions)
         for name, attribute in _TOPIC_COUNTERS:
             family = counter(f"kafka_server_brokertopicmetrics_{name}")
             counts = {t: getattr(c, attribute) for t, c in self._metrics.topics.items()}

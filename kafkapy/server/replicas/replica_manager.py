@@ -269,7 +269,7 @@ class ReplicaManager:
         for partition in offline:
             topic, index = partition.topic_partition
             self.offline.add(partition.topic_partition)
-            self._remove(topic, index)
+            del self.partitions[topic][index]
         former_leaders = [partition for partition in offline if partition.take_out_of_service()]
         logger.warning(
             "Broker %d stopped serving %d partitions in failed log directory %s",
@@ -568,7 +568,8 @@ class ReplicaManager:
         topic, index = topic_partition
         if topic_partition in self.offline:
             raise ApiError(_OFFLINE, _IS_OFFLINE)
-        partition = self.partitions.get(topic, {}).get(index)
+        by_index = self.partitions.get(topic, {})
+        partition = by_index.get(index)
         epoch = row.leader_epoch
         if partition is not None:
             fenced = epoch not in (EPOCH_DURING_DELETE, NO_EPOCH) and epoch < partition.leader_epoch
@@ -588,13 +589,10 @@ class ReplicaManager:
         if not row.delete:
             return
         if partition is not None:
-            self._remove(topic, index)
+            del by_index[index]
+            if not by_index:
+                del self.partitions[topic]
             partition.take_out_of_service()
             self.check_delayed_requests(partition)
         if self.log_manager.get_log(topic_partition) is not None:
             self.log_manager.delete_log(topic_partition)
-
-    def _remove(self, topic: str, index: int) -> None:
-        del self.partitions[topic][index]
-        if not self.partitions[topic]:
-            del self.partitions[topic]
