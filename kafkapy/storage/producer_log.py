@@ -8,6 +8,7 @@ before the last are read from the end of the log (`docs/decisions/0018`).
 from __future__ import annotations
 
 import logging
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from kafkapy.storage.log_append import appended_marker
 from kafkapy.storage.log_segment import LogSegment
 from kafkapy.storage.producer_snapshot import SnapshotFiles
 from kafkapy.storage.producer_state import (
+    BATCHES_KEPT,
     ProducerBatch,
     ProducerEntry,
     ProducerState,
@@ -190,18 +192,27 @@ class ProducerLog:
             left -= segment.records.size - begin
 
     def _restore_from_segment(self, segment: LogSegment, begin: int, end: int) -> None:
-        """Find the batches before the known ones, from a position in a segment to offset `end`."""
-        earlier: dict[int, list[ProducerBatch]] = {}
+        """Find the batches before the known ones, from a position in a segment to offset `end`.
+
+        Raises:
+            ApiError: CORRUPT_MESSAGE. A producer whose batches cannot be read keeps what it had.
+        """
+        earlier: defaultdict[int, deque[tuple[int, BatchHeader]]] = defaultdict(_last_batches)
         producers = self.state.producers
-        for _, header in segment.records.headers(begin):
+        for at, header in segment.records.headers(begin):
             if header.base_offset >= end:
                 break
             entry = producers.get(header.producer_id) if header.magic == MAGIC else None
             if entry is not None and _precedes(header, entry):
-                batch = batch_of(header, header.base_offset)
-                earlier.setdefault(header.producer_id, []).append(batch)
+                earlier[header.producer_id].append((at, header))
         for producer_id, batches in earlier.items():
-            producers[producer_id].prepend_batches(batches)
+            for at, header in batches:
+                segment.records.check(at, header)
+            producers[producer_id].prepend_batches([batch_of(h, h.base_offset) for _, h in batches])
+
+
+def _last_batches() -> deque[tuple[int, BatchHeader]]:
+    return deque(maxlen=BATCHES_KEPT)
 
 
 def _batches(

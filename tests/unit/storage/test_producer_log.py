@@ -14,7 +14,7 @@ from kafkapy.record.batch_header import CONTROL_BIT, TRANSACTIONAL_BIT
 from kafkapy.storage import producer_log, producer_snapshot
 from kafkapy.storage.producer_log import DEFAULT_PRODUCER_CONFIG, RESTORE_AGE_MAX_MS
 from kafkapy.storage.producer_snapshot import decode_snapshot, encode_snapshot
-from kafkapy.storage.producer_state import ProducerEntry
+from kafkapy.storage.producer_state import ProducerBatch, ProducerEntry
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.batches import flip, raw_batch, row_bytes, watched_bits
 from tests.harness.storage.log_builder import LogBuilder
@@ -22,6 +22,10 @@ from tests.harness.storage.log_builder import LogBuilder
 
 def last_sequences(builder: LogBuilder) -> dict[int, int]:
     return {e.producer_id: e.last_sequence for e in builder.log.producers.state}
+
+
+def all_batches(builder: LogBuilder) -> list[ProducerBatch]:
+    return [batch for entry in builder.log.producers.state for batch in entry.batches]
 
 
 def test_a_client_that_rolls_with_each_request_makes_no_roll_pack_all_producers(
@@ -214,6 +218,25 @@ def test_a_truncation_checks_what_lies_after_the_newest_snapshot_that_can_be_rea
     with pytest.raises(ApiError, match="no valid batch"):
         builder.log.truncate_to(1)
     assert (builder.log.log_end_offset, last_sequences(builder)) == (2, known)
+
+
+def test_no_earlier_batch_is_learned_from_a_flipped_bit(tmp_path: Path) -> None:
+    """Seed 24254960: a bit before the snapshot was read wrong, and an earlier sequence with it. The
+    batches before the last one were believed without a check of their CRC."""
+    builder = LogBuilder(tmp_path)
+    for sequence in range(3):
+        builder.produce(9, sequence)
+    builder.log.producers.take_snapshot(3)
+    known = all_batches(builder)
+    path = builder.path("00000000000000000000.log")
+    for bit in watched_bits(path.read_bytes()):
+        flip(path, bit)
+        builder.log.producers.rebuild(builder.log.local, 0, 3, NOW_MS)
+        flip(path, bit)
+        found = all_batches(builder)
+        assert (set(found) <= set(known), found[-1]) == (True, known[-1])
+    builder.log.producers.rebuild(builder.log.local, 0, 3, NOW_MS)
+    assert all_batches(builder) == known
 
 
 def test_a_log_that_was_not_written_lately_is_not_searched(tmp_path: Path) -> None:
