@@ -24,6 +24,7 @@ from kafkapy.server.api.fetch_fast_path import FetchFastPath, is_follower_sessio
 from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE, refusal
 from kafkapy.server.api.produce_fast_path import ProduceFastPath
 from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.api.request_log import log_when_complete, request_logger
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, CloseConnection, NoResponse, Pending
 from kafkapy.server.requests.turns import as_work
 
@@ -108,6 +109,7 @@ class Dispatcher:
             # The handler of ApiVersions returns its response at once.
             return self.encode(header, served.handle(context, None))  # type: ignore[arg-type]
         outcome: Outcome[Message] | RunningWork
+        message = None
         try:
             message, _ = decoder(served.request_class, version)(
                 request.frame, request.body, ROOM_AT_ONCE_BYTES
@@ -124,6 +126,8 @@ class Dispatcher:
         self._metrics.observe(served.name, seconds)
         if self._quotas.are_set:
             outcome = self._throttler.charge_request(connection, context, request, outcome, seconds)
+        if request_logger.level <= logging.DEBUG:
+            outcome = log_when_complete(outcome, context, message, started, seconds)
         if isinstance(outcome, _NOT_MESSAGES):
             return outcome
         if header.api_key not in _RESPONSE_HAS_REQUEST_ROWS:
@@ -219,6 +223,8 @@ class Dispatcher:
         """Handle a request on the connection's fast path. Returns the same as `dispatch`; or None,
         without an effect, if the request must take the general path.
         """
+        if request_logger.level <= logging.DEBUG:
+            return None
         started = time.perf_counter()
         try:
             response = fast_path.handle(frame)

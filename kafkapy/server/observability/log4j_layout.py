@@ -18,7 +18,10 @@ _LEVELS: Final = {"WARNING": "WARN", "CRITICAL": "FATAL", "Level 5": "TRACE"}
 # A logger writes to one file: that of its nearest ancestor in this table.
 _FILES: Final = {
     "": "server.log",
+    "kafka.authorizer.logger": "kafka-authorizer.log",
     "kafka.controller": "controller.log",
+    "kafka.log.LogCleaner": "log-cleaner.log",
+    "kafka.request.logger": "kafka-request.log",
     "state.change.logger": "state-change.log",
 }
 

@@ -6,7 +6,7 @@ The files of a cluster in DIR:
     DIR/zookeeper/                     ZooKeeper's data, its zookeeper.out
     DIR/broker-ID/server.properties    written at each start, from cluster.json
     DIR/broker-ID/data/                topics
-    DIR/broker-ID/logs/                server.log, controller.log, state-change.log
+    DIR/broker-ID/logs/                server.log, controller.log and the others
     DIR/broker-ID/kafkaServer.out      the output of the process
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -40,7 +41,12 @@ from kafkapy.server.requests.turns import SLICE_UNITS, SliceScheduler, Work
 from tests.harness.cores.areas import area
 
 CONNECTION: Any = SimpleNamespace(
-    client_host="10.0.0.7", listener="INSIDE", principal="User:alice", is_token=True
+    client_host="10.0.0.7",
+    peer="10.0.0.7:5000",
+    listener="INSIDE",
+    principal="User:alice",
+    is_token=True,
+    client_software=("unknown", "unknown"),
 )
 HEARTBEAT = HeartbeatRequest(group_id="g", member_id="m")
 
@@ -107,6 +113,28 @@ def test_a_handler_gets_the_request_and_who_sent_it(desk: Desk) -> None:
     assert context.is_token
     assert context.header.client_id == "me"
     assert desk.metrics.requests.by_name["Heartbeat"].count == 1
+
+
+def test_requests_are_only_logged_when_the_request_logger_has_level_debug(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    desk.outcome = HeartbeatResponse()
+    desk.ask()
+    assert not caplog.records
+    caplog.set_level(logging.DEBUG, "kafka.request.logger")
+    desk.ask()
+    [record] = caplog.records
+    assert record.getMessage().startswith('Completed request:{"requestHeader":')
+
+
+def test_logged_requests_take_the_path_on_which_they_are_decoded(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "kafka.request.logger")
+    untouched: Any = None
+    frame = memoryview(encode_request(HEARTBEAT, 4, 77, "me")[4:])
+    assert desk.dispatcher.dispatch_fast(CONNECTION, untouched, frame) is None
 
 
 @pytest.mark.parametrize("outcome", [NO_RESPONSE, CLOSE_CONNECTION, Pending()])

@@ -13,7 +13,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.controller.state_change_log import TRACE
-from kafkapy.server.observability.log4j_layout import configure_logging
+from kafkapy.server.observability.log4j_layout import _BROKER_LOGGERS, _FILES, configure_logging
 
 LINE = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) .* \([\w.]+\)"
@@ -23,8 +23,8 @@ LINE = re.compile(
 @pytest.fixture
 def output(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     """The broker's output on stdout once its logging is configured."""
-    names = ("", "kafka", "kafkapy", "kafka.controller", "org.apache.zookeeper")
-    loggers = [logging.getLogger(name) for name in (*names, "state.change.logger")]
+    names = (*_FILES, *_BROKER_LOGGERS)
+    loggers = [logging.getLogger(name) for name in dict.fromkeys(names)]
     before = [(each, each.level, each.handlers[:], each.propagate) for each in loggers]
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stdout", stream)
@@ -120,6 +120,10 @@ def test_each_line_is_in_one_file_and_all_are_on_stdout(
         "kafka.controllers": "server.log",
         "kafka.controller.KafkaController": "controller.log",
         "kafka.controller.RequestSendThread": "controller.log",
+        "kafka.authorizer.logger": "kafka-authorizer.log",
+        "kafka.log.LogCleaner": "log-cleaner.log",
+        "kafka.log.LogManager": "server.log",
+        "kafka.request.logger": "kafka-request.log",
         "state.change.logger": "state-change.log",
     }
     expected: dict[str, str] = {}

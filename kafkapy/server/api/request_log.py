@@ -1,0 +1,167 @@
+"""The request log: a line for each request with its response, client and times, as JSON.
+
+It is off unless logger `kafka.request.logger` has level DEBUG. The fields are those of Kafka's
+(`kafka.network.RequestConvertToJson`). Of records and other bytes only the size is logged, so no
+line has a salted password or a token's HMAC, which Kafka logs. Values of broker configs are
+redacted unless they are known not to be secret.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sized
+from typing import Final, TypeAlias, TypeVar
+
+import orjson
+
+from kafkapy.common.config_def import ResourceType
+from kafkapy.common.uuid import Uuid
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages import alter_configs, incremental_alter_configs
+from kafkapy.protocol.schema import (
+    BYTES,
+    RECORDS,
+    Message,
+    Struct,
+    has_more_elements,
+)
+from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE
+from kafkapy.server.api.request_context import RequestContext
+from kafkapy.server.config.kafka_config import BROKER_CONFIGS
+from kafkapy.server.requests.outcomes import Outcome, then
+from kafkapy.server.requests.request_handler import UNKNOWN_SOFTWARE
+
+M = TypeVar("M", bound=Message)
+
+request_logger: Final = logging.getLogger("kafka.request.logger")
+request_logger.setLevel(logging.WARNING)
+"""It has its own level, as in Kafka's log4j.properties: a broker at DEBUG does not log requests. A
+comparison with `level` costs less for each request than `isEnabledFor`."""
+
+_ALTERS_CONFIGS: Final = (
+    alter_configs.AlterConfigsRequest,
+    incremental_alter_configs.IncrementalAlterConfigsRequest,
+)
+_Resource: TypeAlias = (
+    alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
+)
+_REDACTED: Final = "(redacted)"
+
+
+def log_when_complete(
+    outcome: Outcome[M],
+    context: RequestContext,
+    request: Message | None,
+    started: float,
+    local_s: float,
+) -> Outcome[M]:
+    """The outcome of a handler. A line is logged once it has its response.
+
+    `request` is None if it was large. `started` is of `time.perf_counter`; `local_s` is the time
+    that the handler took.
+    """
+
+    def log(response: M) -> M:
+        log_line(response)
+        return response
+
+    def log_line(response: M | None = None) -> None:
+        message = _line(context, request, response, time.perf_counter() - started, local_s)
+        request_logger.debug("Completed request:%s", orjson.dumps(message).decode())
+
+    return then(outcome, log, log_line)
+
+
+def _line(
+    context: RequestContext,
+    request: Message | None,
+    response: object,
+    total_s: float,
+    local_s: float,
+) -> dict[str, object]:
+    header, version, caller = context.header, context.version, context.caller
+    software = UNKNOWN_SOFTWARE if caller is None else caller.client_software
+    return {
+        "requestHeader": {
+            "requestApiKey": header.api_key,
+            "requestApiVersion": version,
+            "correlationId": header.correlation_id,
+            "clientId": header.client_id,
+            "requestApiKeyName": ApiKey(header.api_key).name,
+        },
+        "request": _body(request, version),
+        "response": _body(response, version),
+        "connection": context.client_host if caller is None else caller.peer,
+        "totalTimeMs": _ms(total_s),
+        "localTimeMs": _ms(local_s),
+        "remoteTimeMs": _ms(max(0.0, total_s - local_s)),
+        "principal": context.principal,
+        "listener": context.listener,
+        "clientInformation": {"softwareName": software[0], "softwareVersion": software[1]},
+    }
+
+
+def _body(message: object, version: int) -> dict[str, object] | None:
+    """A request or response. None if there is none, or if it is too large for one slice."""
+    if not isinstance(message, Message):
+        return None
+    if has_more_elements(message, ELEMENTS_AT_ONCE, numbers=True):
+        return None
+    fields = _struct(message, version)
+    if isinstance(message, _ALTERS_CONFIGS):
+        fields["resources"] = [_resource(each, version) for each in message.resources]
+    return fields
+
+
+def _resource(resource: _Resource, version: int) -> dict[str, object]:
+    fields = _struct(resource, version)
+    if resource.resource_type == ResourceType.BROKER:
+        fields["configs"] = [
+            {**_struct(each, version), "value": each.value if _is_public(each.name) else _REDACTED}
+            for each in resource.configs
+        ]
+    return fields
+
+
+def _is_public(broker_config: str) -> bool:
+    known = BROKER_CONFIGS.keys.get(broker_config)
+    return known is not None and not known.sensitive
+
+
+def _struct(value: Struct, version: int) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for each in value.FIELDS:
+        content = getattr(value, each.name)
+        if version not in each.versions or (each.tag is not None and content == each.default):
+            continue
+        name = _json_name(each.name)
+        if each.item is BYTES or each.item is RECORDS:
+            fields[f"{name}SizeInBytes"] = _sizes(content)
+        else:
+            fields[name] = _value(content, version)
+    return fields
+
+
+def _sizes(content: object) -> object:
+    if isinstance(content, list):
+        return [_sizes(each) for each in content]
+    return len(content) if isinstance(content, Sized) else None
+
+
+def _value(content: object, version: int) -> object:
+    if isinstance(content, list):
+        return [_value(each, version) for each in content]
+    if isinstance(content, Struct):
+        return _struct(content, version)
+    return str(content) if isinstance(content, Uuid) else content
+
+
+def _json_name(name: str) -> str:
+    """The name in Kafka's message definitions: `topic_id` is `topicId`."""
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)
