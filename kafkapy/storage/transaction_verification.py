@@ -68,7 +68,7 @@ class TransactionVerification:
         confirmed.is_confirmed = True
         by_epoch = self._by_producer.get(producer_id, {})
         for epoch in [each for each in by_epoch if each < confirmed.producer_epoch]:
-            del by_epoch[epoch]
+            self._delete(producer_id, epoch)
 
     def drop(self, producer_id: int, refused: Verification) -> None:
         """Remove a verification that the coordinator has refused for good."""

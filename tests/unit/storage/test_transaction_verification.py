@@ -129,3 +129,15 @@ def test_a_confirmed_verification_expires_too(state: ProducerState) -> None:
     assert not refused(verification)
     assert verification.expire(NOW_MS + 5, 5) == 1
     assert refused(verification)
+
+
+def test_nothing_stays_of_zombies_whose_successor_expired_before_it_was_confirmed(
+    state: ProducerState,
+) -> None:
+    """An empty entry stayed for ever."""
+    verification = TransactionVerification(state, True)
+    successor = verification.begin(7, 1, 0, NOW_MS)
+    verification.begin(7, 0, 0, NOW_MS + 1)
+    verification.expire(NOW_MS + 5, 5)
+    verification.confirm(7, successor)
+    assert not verification._by_producer

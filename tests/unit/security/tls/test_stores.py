@@ -41,6 +41,11 @@ def test_client_auth(identity: Path | None, client_auth: str, mode: ssl.VerifyMo
         assert server_context(store(identity), client_auth).verify_mode is mode
 
 
+def test_no_client_may_repeat_the_handshake_of_a_connection(identity: Path | None) -> None:
+    if identity is not None:
+        assert ssl.OP_NO_RENEGOTIATION in server_context(store(identity), "none").options
+
+
 def test_stores_may_stand_inline(identity: Path | None) -> None:
     if identity is None:
         return
