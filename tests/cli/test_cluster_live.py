@@ -91,7 +91,7 @@ def test_a_life(cluster: LocalCluster) -> None:
     texts: defaultdict[str, str] = defaultdict(str)
     for path in logs.iterdir():  # hourly rotation adds the hour to the name
         texts[path.name.partition(".")[0]] += path.read_text()
-    assert sorted(texts) == ["controller", "server", "state-change"]
+    assert {"controller", "server", "state-change"} <= texts.keys()
     assert "Handling LeaderAndIsr request" in texts["state-change"]
     assert "(state.change.logger)" not in texts["server"]
     assert "[KafkaServer id=1] started" in texts["server"]
