@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sized
 from typing import Final, TypeAlias, TypeVar
 
 import orjson
@@ -19,6 +18,7 @@ from kafkapy.common.config_def import ResourceType
 from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import alter_configs, incremental_alter_configs
+from kafkapy.protocol.primitives import Records
 from kafkapy.protocol.schema import (
     BYTES,
     RECORDS,
@@ -137,16 +137,17 @@ def _struct(value: Struct, version: int) -> dict[str, object]:
             continue
         name = _json_name(each.name)
         if each.item is BYTES or each.item is RECORDS:
-            fields[f"{name}SizeInBytes"] = _sizes(content)
+            fields[f"{name}SizeInBytes"] = _size(content)
         else:
             fields[name] = _value(content, version)
     return fields
 
 
-def _sizes(content: object) -> object:
-    if isinstance(content, list):
-        return [_sizes(each) for each in content]
-    return len(content) if isinstance(content, Sized) else None
+def _size(content: Records | list[bytes] | None) -> int | None:
+    """The size of bytes, of all bytes of an array, or of records in one piece or several."""
+    if content is None:
+        return None
+    return sum(map(len, content)) if isinstance(content, list) else len(content)
 
 
 def _value(content: object, version: int) -> object:

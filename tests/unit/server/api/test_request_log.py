@@ -18,7 +18,13 @@ from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
-from kafkapy.protocol.messages.fetch import FetchRequest, FetchTopic
+from kafkapy.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
@@ -155,6 +161,14 @@ def test_only_fields_of_the_version_are_logged(caplog: pytest.LogCaptureFixture)
     new, old = (line["request"]["topics"][0] for line in lines(caplog))
     assert new == {"topicId": str(uuid), "partitions": []}
     assert old == {"topic": "t", "partitions": []}
+
+
+def test_records_of_several_segments_have_one_size(caplog: pytest.LogCaptureFixture) -> None:
+    data = PartitionData(records=[b"12345", b"678"])
+    log(FetchRequest(), FetchResponse(responses=[FetchableTopicResponse(partitions=[data])]), 12)
+    [line] = lines(caplog)
+    [topic] = line["response"]["responses"]
+    assert topic["partitions"][0]["recordsSizeInBytes"] == 8
 
 
 def test_a_body_that_is_too_large_for_a_slice_is_left_out(
