@@ -38,6 +38,7 @@ from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.api.request_log import log_when_complete, request_logger
 from kafkapy.server.requests.outcomes import CLOSE_CONNECTION, NO_RESPONSE, Pending
+from tests.harness.protocol.protocol_examples import all_messages, filled
 
 CALLER: Any = SimpleNamespace(peer="10.0.0.7:5000", client_software=("kafka-rs", "1.2"))
 
@@ -178,3 +179,11 @@ def test_a_body_that_is_too_large_for_a_slice_is_left_out(
     log(HeartbeatRequest(), MetadataResponse(topics=topics), 0)
     [line] = lines(caplog)
     assert (line["response"], line["request"]["groupId"]) == (None, "")
+
+
+def test_every_message_can_be_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A request whose line fails would close its connection, just when an operator looks."""
+    messages = all_messages()
+    for message_class, version in messages:
+        log(HeartbeatRequest(), filled(message_class, version), version)
+    assert len(lines(caplog)) == len(messages)
