@@ -91,7 +91,8 @@ def test_a_life(cluster: LocalCluster) -> None:
     texts: defaultdict[str, str] = defaultdict(str)
     for path in logs.iterdir():  # hourly rotation adds the hour to the name
         texts[path.name.partition(".")[0]] += path.read_text()
-    assert {"controller", "server", "state-change"} <= texts.keys()
+    kafkas = {"kafka-authorizer", "kafka-request", "log-cleaner"}
+    assert texts.keys() == {"controller", "server", "state-change", *kafkas}
     assert "Handling LeaderAndIsr request" in texts["state-change"]
     assert "(state.change.logger)" not in texts["server"]
     assert "[KafkaServer id=1] started" in texts["server"]

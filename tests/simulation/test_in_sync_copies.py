@@ -1,4 +1,4 @@
-"""The checker of in-sync copies: what a replica has counts until it has been seen again."""
+"""The checker of in-sync copies knows the end of each log, also of brokers that start again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NODE_5: Any = SimpleNamespace(broker_id=5)
 
 
 def test_a_follower_that_is_killed_in_the_step_of_an_append_has_it(checker: InSyncCopies) -> None:
-    """Seed 24256063: it had requested the next records before the kill, and was starting again."""
+    """It had requested the next records before the kill, and was starting again."""
     checker.on_partition(NODE_5, KEY, replica(21))
     with pytest.raises(Violation, match="counts 5 as in sync, whose log ends at 21"):
         checker.on_partition(NODE_1, KEY, replica(24, is_leader=True))

@@ -192,7 +192,7 @@ def fail_disk(node: Node, log_dirs: list[str]) -> None:
 def test_a_broker_may_end_for_a_disk_that_failed_just_before_the_faults_ended(
     simulation: Simulation,
 ) -> None:
-    """Its thread reports the failure later (seed 24253703)."""
+    """The thread that met the failure reports it later."""
     node = simulation.world.nodes[1]
     broker, disk = node.built_broker, node.faulty_disk
     assert broker is not None

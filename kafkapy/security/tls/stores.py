@@ -63,7 +63,7 @@ def server_context(properties: PrefixedProperties, client_auth: str) -> ssl.SSLC
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    # Otherwise a client of TLS 1.2 may let OpenSSL 1.1 repeat the costly handshake at will.
+    # OpenSSL 1.1 lets a client of TLS 1.2 repeat the handshake, at the cost of the server.
     context.options |= ssl.OP_NO_RENEGOTIATION
     allow_sha1(context, properties)
     if not load_identity(context, properties):

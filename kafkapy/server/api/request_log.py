@@ -1,9 +1,10 @@
 """The request log: a line for each request with its response, client and times, as JSON.
 
-It is off unless logger `kafka.request.logger` has level DEBUG. The fields are those of Kafka's
-(`kafka.network.RequestConvertToJson`). Of records and other bytes only the size is logged, so no
-line has a salted password or a token's HMAC, which Kafka logs. Values of broker configs are
-redacted unless they are known not to be secret.
+It is off unless logger `kafka.request.logger` has level DEBUG. Fields have the names that Kafka
+gives them (`kafka.network.RequestConvertToJson`); the times in queues, the security protocol and
+`isForwarded` are left out. Only the size of records and other bytes is logged. So no line has a
+salted password or a token's HMAC, which Kafka logs. The value of a broker config is redacted unless
+the config is known not to be secret.
 """
 
 from __future__ import annotations
@@ -19,13 +20,7 @@ from kafkapy.common.uuid import Uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages import alter_configs, incremental_alter_configs
 from kafkapy.protocol.primitives import Records
-from kafkapy.protocol.schema import (
-    BYTES,
-    RECORDS,
-    Message,
-    Struct,
-    has_more_elements,
-)
+from kafkapy.protocol.schema import BYTES, RECORDS, Message, Struct, has_more_elements
 from kafkapy.server.api.handler_support import ELEMENTS_AT_ONCE
 from kafkapy.server.api.request_context import RequestContext
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
@@ -36,8 +31,8 @@ M = TypeVar("M", bound=Message)
 
 request_logger: Final = logging.getLogger("kafka.request.logger")
 request_logger.setLevel(logging.WARNING)
-"""It has its own level, as in Kafka's log4j.properties: a broker at DEBUG does not log requests. A
-comparison with `level` costs less for each request than `isEnabledFor`."""
+"""It has its own level, as in Kafka's log4j.properties: a broker whose other loggers have level
+DEBUG does not log requests. So `level` can be compared, which costs less than `isEnabledFor`."""
 
 _ALTERS_CONFIGS: Final = (
     alter_configs.AlterConfigsRequest,
@@ -56,10 +51,10 @@ def log_when_complete(
     started: float,
     local_s: float,
 ) -> Outcome[M]:
-    """The outcome of a handler. A line is logged once it has its response.
+    """The outcome of a handler. The line is logged when the response is known.
 
-    `request` is None if it was large. `started` is of `time.perf_counter`; `local_s` is the time
-    that the handler took.
+    `request` is None if it has too many rows to be decoded in one slice. `started` is a time of
+    `time.perf_counter`. `local_s` is the time that the handler took.
     """
 
     def log(response: M) -> M:

@@ -50,8 +50,8 @@ class InSyncCopies(Checker):
             self._check_members(node, key, partition)
 
     def on_stopped_serving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        """A follower that ends in the middle of a step may have requested what follows its last
-        append, so a leader may count it."""
+        """Note the last append of a follower that ends in the middle of a step. It may have
+        requested the records after it, so a leader may count it."""
         where = node.broker_id, key
         self._ends[where] = max(self._ends.get(where, 0), partition.log.log_end_offset)
 

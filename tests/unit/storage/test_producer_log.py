@@ -222,7 +222,7 @@ def test_a_truncation_checks_what_lies_after_the_newest_snapshot_that_can_be_rea
 
 def test_no_earlier_batch_is_learned_from_a_flipped_bit(tmp_path: Path) -> None:
     """Seed 24254960: a bit before the snapshot was read wrong, and an earlier sequence with it. The
-    batches before the last one were believed without a check of their CRC."""
+    CRCs of the batches before the last one were not checked."""
     builder = LogBuilder(tmp_path)
     for sequence in range(3):
         builder.produce(9, sequence)

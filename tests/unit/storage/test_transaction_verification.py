@@ -134,7 +134,7 @@ def test_a_confirmed_verification_expires_too(state: ProducerState) -> None:
 def test_nothing_stays_of_zombies_whose_successor_expired_before_it_was_confirmed(
     state: ProducerState,
 ) -> None:
-    """An empty entry stayed for ever."""
+    """An empty entry stayed for good."""
     verification = TransactionVerification(state, True)
     successor = verification.begin(7, 1, 0, NOW_MS)
     verification.begin(7, 0, 0, NOW_MS + 1)

@@ -1,4 +1,4 @@
-"""The request log: what an operator reads about a client's requests."""
+"""The request log: its fields, and the contents that it leaves out."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_body_that_is_too_large_for_a_slice_is_left_out(
 
 
 def test_every_message_can_be_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A request whose line fails would close its connection, just when an operator looks."""
+    """A request whose line cannot be made would close its connection."""
     messages = all_messages()
     for message_class, version in messages:
         log(HeartbeatRequest(), filled(message_class, version), version)
