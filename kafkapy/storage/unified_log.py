@@ -457,19 +457,19 @@ class UnifiedLog:
         newest, record_count, last_offset = first, 0, last.last_offset
         try:
             for _, header in batches:
+                if header.max_timestamp > newest.max_timestamp:
+                    newest = header
+                record_count += max(header.record_count, 0)
+            max_timestamp = newest.max_timestamp
+            segment = self._segment_for(size, max_timestamp, first.base_offset, last_offset, now_ms)
+            for _, header in batches:  # after the roll, which may fail
                 if header.magic < MAGIC:
                     self.epochs.clear()
                 elif header.partition_leader_epoch > self.epochs.latest:
                     local.check_descriptors()  # the epoch may be written later (`defer_writes`)
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-                if header.max_timestamp > newest.max_timestamp:
-                    newest = header
                 if header.attributes & CONTROL_BIT:
                     local.check_descriptors()
-                if header.record_count > 0:
-                    record_count += header.record_count
-            max_timestamp = newest.max_timestamp
-            segment = self._segment_for(size, max_timestamp, first.base_offset, last_offset, now_ms)
             segment.append(
                 [memoryview(records)[:size]], size, -1, last_offset, max_timestamp,
                 newest.last_offset, self.config.index_interval_bytes,

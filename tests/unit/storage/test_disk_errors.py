@@ -11,9 +11,11 @@ import pytest
 
 from kafkapy.common.errors import ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.builder import build_batch
 from kafkapy.storage.disk_errors import StorageShortage, disk_error
 from kafkapy.storage.filesystem import OsFileSystem
 from kafkapy.storage.flush_task import FlushTask
+from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.storage.verify import verify_log_dir
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.plugins.closing import Disk
@@ -43,10 +45,20 @@ def test_a_shortage_is_none_unless_the_work_was_half_done(number: int) -> None:
     assert isinstance(disk_error("/logs", error(number), changed=True), LogDirFailure)
 
 
+def two_epochs(log: UnifiedLog) -> bytes:
+    """Batches of the latest epoch and of the next one, which follow on the log."""
+    end, latest = log.log_end_offset, log.epochs.latest
+    rows = [row(), row()]
+    return build_batch(rows, base_offset=end, leader_epoch=latest) + build_batch(
+        rows, base_offset=end + 2, leader_epoch=latest + 1
+    )
+
+
 def operations(builder: LogBuilder) -> dict[str, Callable[[], object]]:
     log, manager = builder.log, builder.manager
     return {
         "append": lambda: builder.append(count=2),
+        "append of a leader's set": lambda: log.append_as_follower(two_epochs(log), NOW_MS),
         "append of an abort": lambda: builder.end_transaction(7, commit=False),
         "roll": builder.roll,
         "read": builder.records,
@@ -83,14 +95,14 @@ def test_no_operation_fails_a_directory_for_want_of_descriptors(
             builder.manager.checkpoint_all()
             builder.reopen()
             builder.log.update_high_watermark(builder.log.log_end_offset)
-        before = builder.values()
+        before = builder.values(), builder.log.epochs.entries()
         do = operations(builder)[name]
         fs.descriptors_left = left
         try:
             done = do()
         except StorageShortage:
             fs.descriptors_left = None
-            assert builder.values() == before, name
+            assert (builder.values(), builder.log.epochs.entries()) == before, name
             done = do()
         fs.descriptors_left = None
         if isinstance(done, list):
