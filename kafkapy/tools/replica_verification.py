@@ -116,10 +116,10 @@ class ReplicaVerification:
         differences: list[Difference] = []
         lag, advanced = Lag(), False
         for each in chosen:
-            partition_responses = {
-                replica: responses[replica].get(each.partition) for replica in each.replicas
-            }
-            found, high_watermark, has_advanced = _advance(each, partition_responses)
+            received = _of_partition(each, responses)
+            if len(chosen) > 1 and _is_cut_short(each, received):
+                received = _of_partition(each, self._fetch([each]))
+            found, high_watermark, has_advanced = _advance(each, received)
             differences += found
             advanced |= has_advanced
             partition_lag = Lag(high_watermark - each.offset, each.partition, each.offset)
@@ -148,6 +148,27 @@ class ReplicaVerification:
             return self._sources[broker](offsets)
         except ApiError as error:
             return dict.fromkeys(offsets, ReplicaRecords(error.code, -1, memoryview(b"")))
+
+
+def _of_partition(
+    each: PartitionProgress, responses: Mapping[int, Mapping[TopicPartition, ReplicaRecords]]
+) -> dict[int, ReplicaRecords | None]:
+    """The response of each replica for one partition."""
+    return {replica: responses[replica].get(each.partition) for replica in each.replicas}
+
+
+def _is_cut_short(each: PartitionProgress, responses: Mapping[int, ReplicaRecords | None]) -> bool:
+    """Whether a replica has records to compare, and sent none.
+
+    A broker sends a batch that exceeds the fetch size, or its own limit of the response, only in
+    the first partition of the response.
+    """
+    received = [response for response in responses.values() if response is not None]
+    is_readable = len(received) == len(responses) and all(
+        response.error is ErrorCode.NONE and response.high_watermark > each.offset
+        for response in received
+    )
+    return is_readable and not all(response.records for response in received)
 
 
 def _advance(

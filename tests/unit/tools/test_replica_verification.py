@@ -29,6 +29,7 @@ class Replicas:
         self.failures: dict[int, ApiError] = {}
         self.errors: dict[tuple[int, TopicPartition], ErrorCode] = {}
         self.asked: list[tuple[int, tuple[TopicPartition, ...]]] = []
+        self.sends_one_partition = False
 
     def ask(
         self, broker: int, offsets: Mapping[TopicPartition, int]
@@ -36,7 +37,11 @@ class Replicas:
         self.asked.append((broker, tuple(offsets)))
         if broker in self.failures:
             raise self.failures[broker]
-        return {tp: self._answer(broker, tp, offset) for tp, offset in offsets.items()}
+        found = {tp: self._answer(broker, tp, offset) for tp, offset in offsets.items()}
+        if self.sends_one_partition:
+            for tp in list(found)[1:]:
+                found[tp] = found[tp]._replace(records=memoryview(b""))
+        return found
 
     def _answer(self, broker: int, tp: TopicPartition, offset: int) -> ReplicaRecords:
         log = memoryview(self.logs[broker][tp])
@@ -94,6 +99,19 @@ def test_a_partition_whose_offsets_part_is_left(pool: Executor) -> None:
     (found,) = made.rounds()
     assert [each.field for each in found.differences] == ["offset"]
     assert (made.partitions[0].diverged, made.unfinished) == (True, [])
+
+
+def test_a_difference_behind_a_batch_above_the_fetch_size_is_found(pool: Executor) -> None:
+    """A broker sends such a batch only in the first partition of a response."""
+    replicas = Replicas(1, 2)
+    replicas.sends_one_partition = True
+    rotten = bytearray(replicas.logs[2][B])
+    rotten[rotten.rindex(b"value")] ^= 1
+    replicas.logs[2][B] = bytes(rotten)
+    made = verification(replicas, pool, A, B)
+    differences = [each for found in made.rounds() for each in found.differences]
+    assert [(each.partition, each.corrupt) for each in differences] == [(B, (2,))]
+    assert [(each.offset, each.batches) for each in made.partitions] == [(8, 4), (8, 4)]
 
 
 @pytest.mark.parametrize("kind", ["dead", "error", "behind", "missing"])
