@@ -150,6 +150,8 @@ class _Throttling:
         for line in clearing_lines(live, topics):
             print_line(line)
         restored = clear_throttles(self._cluster, live, topics, self._record.read())
+        if self._options.dry_run:
+            return
         if restored:
             self._env.warn(restored_line(restored))
         self._record.remove_if_restored(live)

@@ -165,6 +165,18 @@ def test_a_run_that_was_cut_off_leaves_no_throttle_for_the_next_one_to_restore(
     assert not Path(f"{tool.path}.throttles").exists()
 
 
+def test_a_dry_run_in_batches_keeps_the_earlier_throttles_for_verify(tool: Tool) -> None:
+    tool.moving.polls_left = 1
+    tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
+    before = dict(tool.moving.configs)
+    tool("--execute", "--throttle", "500")
+    tool("--list")
+    looked = tool("--execute", "--throttle", "500", "--batch-size", "1", "--dry-run")
+    assert "set again" not in looked.stderr
+    tool("--verify")
+    assert tool.moving.configs == before
+
+
 def test_runs_without_a_throttle_keep_the_note_of_earlier_ones(tool: Tool) -> None:
     tool.moving.polls_left = 2
     tool("--execute", "--throttle", "500")
