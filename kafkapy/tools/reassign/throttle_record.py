@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Final
@@ -31,7 +31,8 @@ _Row = tuple[Resource, str, str]
 
 
 class ThrottleRecord:
-    """The file of one reassignment. It exists only while throttles must be restored."""
+    """The file of one reassignment. It exists if the reassignment sets throttles, until they are
+    removed, or if there were earlier throttles."""
 
     def __init__(self, reassignment_path: str) -> None:
         self.path = reassignment_path + SUFFIX
@@ -70,7 +71,9 @@ class ThrottleRecord:
             JsonInputError: the present file is malformed.
             OSError: the file cannot be written.
         """
-        own_rows = dict.fromkeys([*self._rows("set"), *_rows_of(sets)])
+        self._save(previous, dict.fromkeys([*self._rows("set"), *_rows_of(sets)]))
+
+    def _save(self, previous: Throttles, own_rows: Iterable[_Row]) -> None:
         document = {
             "version": _VERSION,
             "previous": [_json(row) for row in _rows_of(previous)],
@@ -80,16 +83,21 @@ class ThrottleRecord:
         # This file is the only copy of the earlier throttles. A full disk must not destroy it.
         write_atomically(OsFileSystem(), os.path.abspath(self.path), data)
 
-    def remove_if_restored(self, live: Collection[int]) -> None:
-        """Remove the file after its throttles were restored on the live brokers. Keep it while it
-        holds an earlier throttle of a broker that is down.
+    def settle(self, live: Collection[int]) -> None:
+        """Forget the throttles that were set, after the earlier ones were restored on the live
+        brokers. A broker that is down still has a throttle that was set; then nothing changes.
+
+        The earlier throttles stay in the file, because a further `--verify` deletes all others.
         """
         own_resources = {resource for resource, _, _ in self._rows("set")}
-        brokers = {
-            r.broker_id for r in self.read() if r in own_resources and r.broker_id is not None
-        }
-        if brokers.issubset(live):
+        if not {r.broker_id for r in own_resources}.issubset({None, *live}):
+            return
+        previous = self.read()
+        if not previous:
             self.remove()
+            return
+        with suppress(OSError):  # the present file restores the same throttles
+            self._save(previous, ())
 
     def remove(self) -> None:
         """Remove the file, because nothing must be restored."""

@@ -103,7 +103,7 @@ def _clear(
     if not options.dry_run:
         if restored:
             env.warn(restored_line(restored))
-        record.remove_if_restored(live)
+        record.settle(live)
     return clearing_lines(live, topics)
 
 

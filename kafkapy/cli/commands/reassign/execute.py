@@ -154,7 +154,7 @@ class _Throttling:
             return
         if restored:
             self._env.warn(restored_line(restored))
-        self._record.remove_if_restored(live)
+        self._record.settle(live)
 
     def _save_throttles(self, sets: Throttles) -> None:
         """Save the earlier throttles, and the throttles that this run sets.

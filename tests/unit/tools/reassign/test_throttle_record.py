@@ -66,6 +66,7 @@ def test_a_full_disk_takes_no_throttle_away(tmp_path: Path) -> None:
     try:
         with pytest.raises(OSError, match="File too large"):
             record.write({}, PREVIOUS)
+        record.settle([1])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert record.read() == PREVIOUS

@@ -146,7 +146,34 @@ def test_throttles_that_others_set_come_back_and_the_user_is_told(tool: Tool) ->
         " configs --describe shows them\n"
     )
     assert [[*key, value] for key, value in sorted(tool.moving.configs.items())] == sorted(before)
-    assert not Path(record).exists()
+
+
+@pytest.mark.parametrize("end", [("--verify",), ("--cancel",), ("--execute", "--batch-size", "1")])
+def test_a_verify_that_is_repeated_deletes_no_earlier_throttle(
+    tool: Tool, end: tuple[str, ...]
+) -> None:
+    """The tool tells its users to run --verify periodically."""
+    tool.moving.polls_left = 1
+    tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
+    before = {key: dict(configs) for key, configs in tool.moving.configs.items()}
+    throttle = ("--throttle", "500")
+    tool("--execute", *throttle)
+    tool("--list")
+    tool(*end, *(throttle if "--execute" in end else ()))
+    assert tool.moving.configs == before
+    tool("--verify")
+    assert tool.moving.configs == before
+
+
+def test_a_throttle_as_high_as_that_of_an_earlier_run_comes_back(tool: Tool) -> None:
+    tool.moving.polls_left = 1
+    tool.moving.set_config(4, "3", leader_replication_throttled_rate="77")
+    tool("--execute", "--throttle", "500")
+    tool("--list")
+    tool("--verify")
+    tool.moving.set_config(4, "3", leader_replication_throttled_rate="500")
+    tool("--execute", "--throttle", "900", "--batch-size", "1")
+    assert tool.moving.configs == {(4, "3"): {LEADER: "500"}}
 
 
 @pytest.mark.parametrize("rate", ["500", "900"])
@@ -162,7 +189,6 @@ def test_a_run_that_was_cut_off_leaves_no_throttle_for_the_next_one_to_restore(
         tool("--list")
     tool("--execute", "--throttle", rate, "--batch-size", "1")
     assert tool.moving.configs == before
-    assert not Path(f"{tool.path}.throttles").exists()
 
 
 def test_a_dry_run_in_batches_keeps_the_earlier_throttles_for_verify(tool: Tool) -> None:
@@ -212,7 +238,17 @@ def test_a_throttle_of_a_broker_that_is_down_comes_back_with_it(tool: Tool) -> N
     tool.moving.brokers.append(3)
     tool("--verify")
     assert tool.moving.configs == before
-    assert not Path(f"{tool.path}.throttles").exists()
+
+
+def test_a_broker_that_was_down_at_verify_keeps_no_throttle_of_the_run_before(tool: Tool) -> None:
+    tool.moving.polls_left = 1
+    tool("--execute", "--throttle", "500")
+    tool("--list")
+    tool.moving.brokers.remove(3)
+    tool("--verify")
+    tool.moving.brokers.append(3)
+    tool("--execute", "--throttle", "500", "--batch-size", "1")
+    assert tool.moving.configs == {}
 
 
 def test_throttles_stay_if_told_so(tool: Tool) -> None:
