@@ -48,15 +48,18 @@ class ThrottleRecord:
             found.setdefault(resource, {})[key] = value
         return found
 
-    def throttles_to_restore(self, present: Throttles) -> dict[Resource, dict[str, str]]:
-        """The throttles to restore, given the `present` ones. If an interrupted run of this
-        reassignment set a present throttle, its value from before that run is restored, if any.
+    def throttles_to_restore(
+        self, present: Throttles, live: Collection[int]
+    ) -> dict[Resource, dict[str, str]]:
+        """The throttles to restore, given the `present` ones of topics and of the live brokers. If
+        an interrupted run of this reassignment set a present throttle, its value from before that
+        run is restored, if any. Brokers that are down have the throttles of the file.
 
         Raises:
             JsonInputError: the file is malformed.
         """
         before, own_rows = self.read(), set(self._rows("set"))
-        found: dict[Resource, dict[str, str]] = {}
+        found = {r: configs for r, configs in before.items() if r.broker_id not in {None, *live}}
         for resource, key, value in _rows_of(present):
             is_own = (resource, key, value) in own_rows
             restored_value = before.get(resource, {}).get(key) if is_own else value

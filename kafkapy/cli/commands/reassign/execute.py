@@ -169,8 +169,8 @@ class _Throttling:
             present = self._present()
             if present is None:
                 return
-            previous = self._record.throttles_to_restore(present)
-            if not present:
+            previous = self._record.throttles_to_restore(present, self._plan.live)
+            if not (present or previous):
                 self._record.remove()
                 if not sets:
                     return

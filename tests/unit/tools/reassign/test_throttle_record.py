@@ -33,14 +33,14 @@ def test_it_is_there_from_writing_to_removal(tmp_path: Path) -> None:
 def test_what_this_reassignment_set_is_not_from_before(tmp_path: Path) -> None:
     record = ThrottleRecord(str(tmp_path / "moves.json"))
     broker, topic = PREVIOUS
-    assert record.throttles_to_restore(PREVIOUS) == PREVIOUS
+    assert record.throttles_to_restore(PREVIOUS, [1]) == PREVIOUS
     rate, replicas = "leader.replication.throttled.rate", "leader.replication.throttled.replicas"
     record.write({broker: {rate: "5"}}, {broker: {rate: "7"}, topic: {replicas: "*"}})
     record.write(record.read(), {broker: {rate: "9"}})
     for mine in ("7", "9"):
         present = {broker: {rate: mine}, topic: {replicas: "*"}}
-        assert record.throttles_to_restore(present) == {broker: {rate: "5"}}
-    assert record.throttles_to_restore({broker: {rate: "8"}}) == {broker: {rate: "8"}}
+        assert record.throttles_to_restore(present, [1]) == {broker: {rate: "5"}}
+    assert record.throttles_to_restore({broker: {rate: "8"}}, [1]) == {broker: {rate: "8"}}
 
 
 def test_a_broken_one_is_named(tmp_path: Path) -> None:

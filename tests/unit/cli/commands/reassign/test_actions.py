@@ -251,6 +251,25 @@ def test_a_broker_that_was_down_at_verify_keeps_no_throttle_of_the_run_before(to
     assert tool.moving.configs == {}
 
 
+@pytest.mark.parametrize("words", [(), ("--throttle", "500", "--batch-size", "1")])
+def test_a_broker_that_is_down_while_a_run_continues_gets_its_earlier_throttle_back(
+    tool: Tool, words: tuple[str, ...]
+) -> None:
+    tool.moving.polls_left = 1
+    tool.moving.set_config(4, "1", leader_replication_throttled_rate="77")
+    before = {key: dict(configs) for key, configs in tool.moving.configs.items()}
+    tool.write({"replicas": [3, 2]}, {"replicas": [3, 2]})
+    tool("--execute", "--throttle", "500")
+    tool("--list")
+    tool.moving.brokers.remove(1)
+    tool("--execute", *words)
+    tool("--list")
+    tool("--verify")
+    tool.moving.brokers.append(1)
+    tool("--verify")
+    assert tool.moving.configs == before
+
+
 def test_throttles_stay_if_told_so(tool: Tool) -> None:
     tool.moving.polls_left = 1
     tool("--execute", "--throttle", "500")
