@@ -105,6 +105,7 @@ class _Throttling:
         self._moves = planned_moves(plan.current, plan.targets, plan.running)
         assert options.reassignment_json_file is not None
         self._record = ThrottleRecord(options.reassignment_json_file)
+        self._previous: Throttles = {}
 
     @property
     def is_requested(self) -> bool:
@@ -149,7 +150,7 @@ class _Throttling:
         topics = [name for name in names if known.topics[name].partitions]
         for line in clearing_lines(live, topics):
             print_line(line)
-        restored = clear_throttles(self._cluster, live, topics, self._record.read())
+        restored = clear_throttles(self._cluster, live, topics, self._previous)
         if self._options.dry_run:
             return
         if restored:
@@ -161,7 +162,8 @@ class _Throttling:
 
         Throttles that are set while partitions move belong to that move, and are removed with it.
         """
-        if self._options.dry_run or (self._plan.running and not sets):
+        is_dry = self._options.dry_run
+        if not sets and (is_dry or self._plan.running):
             return
         if self._plan.running:
             previous = self._record.read()
@@ -170,10 +172,13 @@ class _Throttling:
             if present is None:
                 return
             previous = self._record.throttles_to_restore(present, self._plan.live)
-            if not (present or previous):
+            if not (present or previous or is_dry):
                 self._record.remove()
                 if not sets:
                     return
+        self._previous = previous
+        if is_dry:
+            return
         try:
             self._record.write(previous, sets)
         except OSError as error:

@@ -203,6 +203,14 @@ def test_a_dry_run_in_batches_keeps_the_earlier_throttles_for_verify(tool: Tool)
     assert tool.moving.configs == before
 
 
+def test_a_dry_run_in_batches_shows_that_earlier_throttles_come_back(tool: Tool) -> None:
+    tool.moving.set_config(4, "4", leader_replication_throttled_rate="77")
+    words = ("--execute", "--throttle", "500", "--batch-size", "1", "--dry-run", "--output", "json")
+    last = [request for request in tool(*words).data if request["broker_id"] == 4][-1]
+    (resource,) = last["body"]["resources"]
+    assert {"name": LEADER, "config_operation": 0, "value": "77"} in resource["configs"]
+
+
 def test_runs_without_a_throttle_keep_the_note_of_earlier_ones(tool: Tool) -> None:
     tool.moving.polls_left = 2
     tool("--execute", "--throttle", "500")
