@@ -103,8 +103,10 @@ class ThrottleRecord:
             self._save(previous, ())
 
     def remove(self) -> None:
-        """Remove the file, because nothing must be restored."""
-        with suppress(FileNotFoundError):
+        """Remove the file, because nothing must be restored. It stays if this user may not remove
+        it.
+        """
+        with suppress(OSError):
             os.unlink(self.path)
 
     def _rows(self, name: str) -> list[_Row]:

@@ -278,6 +278,24 @@ def test_a_broker_that_is_down_while_a_run_continues_gets_its_earlier_throttle_b
     assert tool.moving.configs == before
 
 
+def test_another_user_than_that_of_execute_may_verify(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That user may read FILE.throttles, and may not remove it."""
+    tool.moving.polls_left = 1
+    tool("--execute", "--throttle", "500")
+    tool("--list")
+
+    def refuse(path: str) -> None:
+        raise PermissionError(path)
+
+    monkeypatch.setattr("os.unlink", refuse)
+    outcome = tool("--verify", "--strict")
+    assert (outcome.stderr, outcome.status) == ("", 0)
+    assert tool.moving.configs == {}
+    assert tool("--execute").status == 0
+
+
 def test_throttles_stay_if_told_so(tool: Tool) -> None:
     tool.moving.polls_left = 1
     tool("--execute", "--throttle", "500")
