@@ -57,6 +57,12 @@ class Environment:
         self.stdout = _null_stream("w")
         sys.stdout = self.stdout
 
+    def abandon_output(self) -> None:
+        """Continue without output, after the reader of stderr has closed the pipe."""
+        self.abandon_stdout()
+        self.stderr = _null_stream("w")
+        sys.stderr = self.stderr
+
     def write(self, text: str) -> None:
         """Write text of the result, unchanged."""
         self.stdout.write(text)

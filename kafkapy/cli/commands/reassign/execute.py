@@ -240,7 +240,13 @@ def _run_batches(
         return ExitStatus.SUCCESS
     try:
         with interrupt, batch_display(env) as show_batches:
-            run.run()
+            try:
+                run.run()
+            except BrokenPipeError:
+                # Ctrl-C has also ended the reader of the output (`2>&1 | tee moves.log`).
+                env.abandon_output()
+                run.stop()
+                run.run()
     except KeyboardInterrupt:
         env.warn(
             "Not waiting: partitions of the last batch still move. The same command continues;"

@@ -64,3 +64,13 @@ def test_an_abandoned_stdout_takes_everything(monkeypatch: pytest.MonkeyPatch) -
     env.line("lost")
     assert sys.stdout is env.stdout
     env.stdout.close()
+
+
+def test_abandoned_output_takes_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, getattr(sys, name))
+    env = Environment()
+    env.abandon_output()
+    with env.stdout, env.stderr:
+        env.warn("nobody reads this")
+        assert (sys.stdout, sys.stderr) == (env.stdout, env.stderr)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.cli.framework.environment import Environment
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
@@ -327,6 +328,26 @@ def test_batches_end_with_the_throttle_removed(tool: Tool) -> None:
     assert outcome.stderr == "".join(f"{n} of 2 partitions moved\n" for n in range(3))
     assert outcome.status == 0
     assert tool.moving.now() == {"t": [[3, 2], [3, 1]]}
+    assert tool.moving.configs == {}
+
+
+def test_the_end_of_the_reader_of_the_output_ends_the_batch_and_removes_the_throttle(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C ends `tee` too: the tool stopped at its next line, and the throttle stayed."""
+    warn, abandoned = Environment.warn, []
+
+    def to_pipe(env: Environment, text: str) -> None:
+        if not abandoned:
+            raise BrokenPipeError
+        warn(env, text)
+
+    monkeypatch.setattr(Environment, "warn", to_pipe)
+    monkeypatch.setattr(Environment, "abandon_output", lambda _: abandoned.append(True))
+    tool.moving.polls_left = 1
+    outcome = tool("--execute", "--throttle", "500", "--batch-size", "1")
+    assert outcome.status == 130
+    assert tool.moving.now() == {"t": [[3, 2], [2, 1]]}
     assert tool.moving.configs == {}
 
 
