@@ -142,6 +142,8 @@ class BatchRun:
             offline = sorted(set(targets[tp]) - metadata.brokers.keys())
             if offline:
                 obstacles.append(f"broker {offline[0]} is not alive")
+            elif partition is not None and partition.leader < 0:
+                obstacles.append(f"{tp} has no leader")
             elif tp not in running and current != targets[tp]:
                 replicas = ",".join(map(str, current))
                 obstacles.append(f"{tp} does not move any more and has the replicas {replicas}")

@@ -129,6 +129,17 @@ def test_a_broker_that_dies_and_stays_away_ends_the_run() -> None:
     assert str(failed.value).startswith("Gave up waiting for t-0, t-1: broker 3 is not alive. ")
 
 
+def test_a_partition_whose_only_source_dies_ends_the_run() -> None:
+    """Its new brokers are alive, and have no leader to copy from."""
+    moving = MovingCluster({"t": [[1]] * 5}, polls_left=0)
+    batched = Batched(moving)
+    batched.interrupt_at = 9  # the run waited forever
+    moving.brokers.remove(1)
+    with pytest.raises((ReassignmentFailed, KeyboardInterrupt)) as ended:
+        batched.run.run()
+    assert str(ended.value).startswith("Gave up waiting for t-0, t-1: t-0 has no leader. ")
+
+
 def test_a_move_that_somebody_cancelled_ends_the_run() -> None:
     moving = cluster(polls_left=0)
     batched = Batched(moving)
