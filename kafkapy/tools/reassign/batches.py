@@ -142,6 +142,10 @@ class BatchRun:
             offline = sorted(set(targets[tp]) - metadata.brokers.keys())
             if offline:
                 obstacles.append(f"broker {offline[0]} is not alive")
+            elif partition is not None and (
+                lost := set(targets[tp]).intersection(partition.offline_replicas)
+            ):
+                obstacles.append(f"the replica of {tp} on broker {min(lost)} is offline")
             elif partition is not None and partition.leader < 0:
                 obstacles.append(f"{tp} has no leader")
             elif tp not in running and current != targets[tp]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkapy.admin.reassignments import ReassignmentFailed
@@ -138,6 +140,26 @@ def test_a_partition_whose_only_source_dies_ends_the_run() -> None:
     with pytest.raises((ReassignmentFailed, KeyboardInterrupt)) as ended:
         batched.run.run()
     assert str(ended.value).startswith("Gave up waiting for t-0, t-1: t-0 has no leader. ")
+
+
+def test_a_new_replica_whose_log_directory_fails_ends_the_run() -> None:
+    moving = cluster(polls_left=0)
+    batched = Batched(moving)
+    batched.interrupt_at = 9  # the run waited forever
+    describe = moving.scripted.script[ApiKey.METADATA]
+
+    def with_lost_replicas(request: Any, port: int) -> Any:
+        answer = describe(request, port)
+        for partition in (p for topic in answer.topics for p in topic.partitions):
+            partition.offline_replicas = [3]
+        return answer
+
+    moving.scripted.script[ApiKey.METADATA] = with_lost_replicas
+    with pytest.raises((ReassignmentFailed, KeyboardInterrupt)) as ended:
+        batched.run.run()
+    assert str(ended.value).startswith(
+        "Gave up waiting for t-0, t-1: the replica of t-0 on broker 3 is offline. "
+    )
 
 
 def test_a_move_that_somebody_cancelled_ends_the_run() -> None:
