@@ -253,8 +253,11 @@ def _run_batches(
             " --verify removes the throttles when they are done."
         )
         return ExitStatus.INTERRUPTED
-    except ReassignmentFailed:
-        throttles.end(env.warn)
+    except (ReassignmentFailed, ApiError):
+        try:
+            throttles.end(env.warn)
+        except ApiError as error:
+            env.warn(f"The throttles stay until --verify: {error}")
         raise
     if run.not_begun:
         env.warn(f"{len(run.not_begun)} partitions are left; the same command continues.")

@@ -13,6 +13,9 @@ from kafkapy.cli.framework.environment import Environment
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsResponse,
+)
 from kafkapy.protocol.messages.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
@@ -364,6 +367,33 @@ def test_the_throttle_stays_if_a_batch_is_refused_in_part(tool: Tool) -> None:
     assert tool.moving.configs[4, "3"] == {LEADER: "500", FOLLOWER: "500"}
     tool("--cancel")
     assert tool.moving.configs == {}
+
+
+def test_a_user_who_may_not_move_partitions_leaves_no_throttle(tool: Tool) -> None:
+    """The right to alter configs is another one."""
+    refusal = AlterPartitionReassignmentsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    tool.moving.scripted.script[ApiKey.ALTER_PARTITION_REASSIGNMENTS] = refusal
+    outcome = tool("--execute", "--throttle", "500", "--batch-size", "1")
+    assert "Error: Cluster authorization failed.\n" in outcome.stderr
+    assert outcome.status == 1
+    assert tool.moving.configs == {}
+
+
+def test_the_first_error_is_shown_although_the_throttle_cannot_be_removed_either(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(request: Any, port: int) -> Any:
+        refusal = AlterConfigsResourceResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        answer = IncrementalAlterConfigsResponse(responses=[refusal])
+        tool.moving.scripted.script[ApiKey.INCREMENTAL_ALTER_CONFIGS] = answer
+        return AlterPartitionReassignmentsResponse(error_code=ErrorCode.INVALID_REQUEST)
+
+    monkeypatch.setitem(tool.moving.scripted.script, ApiKey.ALTER_PARTITION_REASSIGNMENTS, refuse)
+    outcome = tool("--execute", "--throttle", "500", "--batch-size", "1")
+    stay, error = outcome.stderr.splitlines()[-2:]
+    assert stay == "The throttles stay until --verify: Cluster authorization failed."
+    assert error.startswith("Error: ")
+    assert "authorization" not in error
 
 
 def test_a_topic_that_is_deleted_meanwhile_keeps_no_throttle_of_the_brokers(
