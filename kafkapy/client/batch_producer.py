@@ -103,9 +103,9 @@ class BatchProducer:
         self._queues: dict[TopicPartition, deque[_PendingBatch]] = {}
         self._in_flight: dict[int, _InFlightRequest] = {}
 
-    def partition_count(self, topic: str) -> int:
-        """Fetch the number of a topic's partitions. Waits for a topic that is being created, which
-        the broker may do now (`auto.create.topics.enable`).
+    def leaders(self, topic: str) -> list[int]:
+        """Fetch the leader of each partition of a topic, -1 for none. Waits for a topic that is
+        being created, which the broker may do now (`auto.create.topics.enable`).
 
         Raises:
             DeliveryError: the topic does not exist after `max.block.ms`, or no broker can be
@@ -120,7 +120,7 @@ class BatchProducer:
                     raise DeliveryError(f"No rows can be written: {error.message}") from None
             else:
                 if found.error is ErrorCode.NONE:
-                    return len(found.partitions)
+                    return [each.leader for each in found.partitions.values()]
                 if found.error not in _MISSING_TOPIC_ERRORS or time.monotonic() >= deadline_s:
                     raise DeliveryError(
                         f"Topic {topic} not present in metadata after "

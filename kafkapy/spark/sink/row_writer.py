@@ -2,6 +2,7 @@
 
 The partition of a row is that of its column `partition`, else that of its key's murmur2 hash. Rows
 without a key fill a batch of one partition, then of another (KIP-480), which makes large batches.
+Partitions without a leader get none of these, unless no partition has one.
 Runs in the executors' Python workers.
 """
 
@@ -40,6 +41,7 @@ class RowWriter:
         self._settings = settings
         self._topic = topic
         self._partitions: dict[str, int] = {}
+        self._available: dict[str, list[int]] = {}
         self._sticky: dict[str, int] = {}
         self._open: dict[TopicPartition, OpenBatch] = {}
 
@@ -58,7 +60,8 @@ class RowWriter:
         keys = None if self._settings.ignore_keys else column(batch, "key")
         by_key = keys is not None and keys.null_count < len(keys)
         for topic, rows in self._by_topic(batch):
-            self._load_partition_count(topic)
+            if topic not in self._partitions:
+                self._load_partitions(topic)
             row_partitions = self._choose_partitions(topic, columns, partitions, by_key)
             self._write_topic(topic, rows, columns, row_partitions, now_ms)
         if sum(each.size for each in self._open.values()) > self._settings.buffer_bytes:
@@ -84,9 +87,11 @@ class RowWriter:
         for code, rows in _positions_by_code(int32s(coded.indices, null=0)):
             yield names[code], rows
 
-    def _load_partition_count(self, topic: str) -> None:
-        if topic not in self._partitions:
-            self._partitions[topic] = self._producer.partition_count(topic)
+    def _load_partitions(self, topic: str) -> None:
+        leaders = self._producer.leaders(topic)
+        self._partitions[topic] = len(leaders)
+        with_leader = [index for index, leader in enumerate(leaders) if leader >= 0]
+        self._available[topic] = with_leader or list(range(len(leaders)))
 
     def _choose_partitions(
         self, topic: str, columns: RowColumns, explicit: NDArray[np.int32] | None, by_key: bool
@@ -122,7 +127,7 @@ class RowWriter:
 
     def _check_partition(self, topic: str, partition: int) -> None:
         if not 0 <= partition < self._partitions[topic]:
-            self._partitions[topic] = self._producer.partition_count(topic)  # it may have grown
+            self._load_partitions(topic)  # it may have grown
         count = self._partitions[topic]
         if not 0 <= partition < count:
             raise DeliveryError(
@@ -133,15 +138,15 @@ class RowWriter:
         """Fill batches one by one, each for another partition."""
         while len(rows):
             if topic not in self._sticky:
-                self._sticky[topic] = random.randrange(self._partitions[topic])
+                self._sticky[topic] = random.choice(self._available[topic])
             topic_partition = TopicPartition(topic, self._sticky[topic])
             rows = self._fill(topic_partition, rows, columns, now_ms)
             if topic_partition not in self._open:
                 self._sticky[topic] = self._next_sticky_partition(topic_partition)
 
     def _next_sticky_partition(self, full: TopicPartition) -> int:
-        count = self._partitions[full.topic]
-        return (full.partition + random.randrange(1, count)) % count if count > 1 else 0
+        others = [each for each in self._available[full.topic] if each != full.partition]
+        return random.choice(others or [full.partition])
 
     def _fill(
         self, topic_partition: TopicPartition, rows: _Rows, columns: RowColumns, now_ms: int

@@ -36,7 +36,9 @@ Fault = ErrorCode | str | None
 
 
 class ScriptedLeaders:
-    """Brokers 1, 2, ... on the ports 9001, ...; partition `i` is led by `leaders[i % len]`."""
+    """Brokers 1, 2, ... on the ports 9001, ...; partition `i` is led by `leaders[i % len]`, and has
+    no leader if that is -1.
+    """
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class ScriptedLeaders:
         if self.empty_metadata_answers > 0:
             self.empty_metadata_answers -= 1
             topics = {}
-        brokers = {broker: 9000 + broker for broker in self.leaders}
+        brokers = {broker: 9000 + broker for broker in self.leaders if broker >= 0}
         return metadata(topics, brokers=brokers)(request, port)
 
     def _identity(self, request: Any, port: int) -> InitProducerIdResponse:

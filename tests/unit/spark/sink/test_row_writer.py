@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -18,11 +19,16 @@ from tests.harness.scripted.scripted_leaders import ScriptedLeaders
 
 
 def written(
-    batches: list[Any], topics: dict[str, int], topic: str | None = "t", **properties: str
+    batches: list[Any],
+    topics: dict[str, int],
+    topic: str | None = "t",
+    leaders: Iterable[int] = (1,),
+    /,
+    **properties: str,
 ) -> ScriptedLeaders:
     """Write the batches; return the fake brokers with their logs."""
     given = {"max.block.ms": "0", "retry.backoff.ms": "0"} | properties
-    brokers = ScriptedLeaders(topics)
+    brokers = ScriptedLeaders(topics, leaders)
     cluster = Cluster("b:9001", given, connector=brokers.scripted.connect)
     settings = producer_settings(given)
     writer = RowWriter(BatchProducer(cluster, settings), settings, topic)
@@ -80,6 +86,17 @@ def test_rows_without_a_key_fill_one_batch_after_the_other() -> None:
     assert len(requests) >= 200 * 110 // 2000
     # A full batch is followed by one for another partition.
     assert all(a != b for a, b in pairwise(partitions[:-1]))
+
+
+def test_rows_without_a_key_are_written_although_a_partition_has_no_leader() -> None:
+    rows = batch_of(value=[bytes(100)] * 100)
+    limits = {"batch.size": "2000", "delivery.timeout.ms": "0", "retry.backoff.ms": "100"}
+    brokers = written([rows], {"t": 6}, "t", (1, -1, -1), **limits)
+    assert len(brokers.values()) == 100
+    assert {each.partition for each in brokers.log} == {0, 3}
+    # Without any leader, rows wait for one, as those with a key do.
+    with pytest.raises(DeliveryError, match="has no leader"):
+        written([rows], {"t": 2}, "t", (-1,), **limits)
 
 
 @pytest.mark.parametrize("size", ["0", "60"])
