@@ -32,6 +32,10 @@ the processor's cache when it is decoded."""
 
 MAX_WAIT_MS: Final = 500
 _CONSUMER: Final = -1
+# Another broker may be the leader, or this one has just started and does not know its topics yet.
+_OTHER_RETRIED_ERRORS: Final = frozenset(
+    {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+)
 # From version 13 on, requests have topic ids (KIP-516); topics without one are fetched by name.
 _LAST_VERSION_BY_NAME: Final = 12
 _FIRST_VERSION: Final = 4
@@ -69,8 +73,9 @@ def fetch_batches(
     without progress is bounded by the API timeout.
 
     Raises:
-        ApiError: OFFSET_OUT_OF_RANGE, REQUEST_TIMED_OUT when the range does not become readable in
-            time, and other errors of the leader, except those of a move.
+        ApiError: OFFSET_OUT_OF_RANGE, UNKNOWN_TOPIC_OR_PARTITION by the cluster's metadata,
+            REQUEST_TIMED_OUT when the range does not become readable in time, and other errors of
+            the leader, except those of a move.
     """
     offset, reason = start_offset, ""
     ahead: _PendingFetch | None = None
@@ -193,7 +198,7 @@ class _Fetcher:
         code = failure.code
         if self.replica is not None:
             self.rack, self.replica = "", None
-        elif not cluster.is_moved_error(code) and code is not ErrorCode.REQUEST_TIMED_OUT:
+        elif not cluster.is_moved_error(code) and code not in _OTHER_RETRIED_ERRORS:
             raise ApiError(code, f"{self.topic_partition} at offset {offset}: {failure.message}")
         cluster.pause()
         cluster.invalidate_topics([self.topic_partition.topic])

@@ -14,7 +14,7 @@ import pytest
 from kafkapy.client.offsets import OffsetResult
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.spark.source.offsets import DataLossError, OffsetRange
+from kafkapy.spark.source.offsets import EARLIEST, DataLossError, OffsetRange
 from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.workers import engine
 from kafkapy.spark.workers.engine import RangePartition, cluster_of, read_range
@@ -88,6 +88,34 @@ class Silent:
 
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return dict.fromkeys(wanted, self._answer)
+
+
+class Whole:
+    """A cluster with the offsets 0 to 50 of every partition."""
+
+    def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
+        return {tp: OffsetResult(0 if at == EARLIEST else 50) for tp, at in wanted.items()}
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION], ids=str
+)
+def test_offsets_that_exist_again_are_not_passed_over(
+    monkeypatch: pytest.MonkeyPatch, error: ErrorCode
+) -> None:
+    """Another leader has them, or a broker's metadata lacked the topic for a moment."""
+
+    def refused(_: Any, __: TopicPartition, start: int, *___: Any, **____: Any) -> Iterator[Any]:
+        raise ApiError(error, f"at {start}")
+
+    monkeypatch.setattr(engine, "fetch_batches", refused)
+    monkeypatch.setattr(engine, "cluster_of", lambda _: Whole())
+    given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "failOnDataLoss": "false"}
+    options = parse_options(given, streaming=False)
+    with pytest.raises(ApiError, match="at 10") as caught:
+        list(read_range(options, OffsetRange(TopicPartition("t", 0), 10, 40)))
+    assert caught.value.code is error
+    assert list(read_range(options, OffsetRange(TopicPartition("t", 0), 50, 60))) == []
 
 
 @pytest.mark.parametrize(

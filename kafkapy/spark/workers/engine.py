@@ -146,10 +146,13 @@ def _after_loss(
 
     Raises:
         DataLossError: `failOnDataLoss` is true.
-        ApiError: the leader does not return the offsets that are left.
+        ApiError: the leader does not return the offsets that are left; or `error` itself, if they
+          exist again, so that the task is repeated.
     """
     tp = rest.topic_partition
     log_start, log_end = (_list_offset(cluster, tp, timestamp) for timestamp in (EARLIEST, LATEST))
+    if log_start <= rest.start < log_end:
+        raise error
     resume = min(log_start, rest.end) if log_start > rest.start else rest.end
     log_range = f"it has {log_start} to {log_end} now" if log_end >= 0 else error.code.name
     loss = f"{tp} offsets {rest.start} to {resume} cannot be read ({log_range})"

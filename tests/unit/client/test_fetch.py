@@ -175,6 +175,19 @@ def test_a_leader_that_moved_is_found_again() -> None:
     assert len(scripted.requests_of(ApiKey.METADATA)) == 3
 
 
+def test_no_record_is_lost_because_a_leader_that_starts_does_not_know_its_topics_yet() -> None:
+    log = Log([(0, 3)], end=3)
+    log.codes = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    cluster, scripted = cluster_on(log)
+    assert bases(list(fetch_batches(cluster, TP, 0, 3))) == [0]
+    assert len(scripted.requests_of(ApiKey.METADATA)) == 2
+    log.codes = [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    scripted.script[ApiKey.METADATA] = metadata()
+    with pytest.raises(ApiError, match="Partition t-0 does not exist") as caught:
+        list(fetch_batches(cluster, TP, 0, 3))
+    assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_offset_out_of_range_is_the_callers() -> None:
     log = Log([], end=3)
     log.codes = [ErrorCode.OFFSET_OUT_OF_RANGE]
