@@ -7,7 +7,6 @@ overtaken, and sequences reach a partition in order (KIP-98).
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkapy.client.first_connection import is_temporary
 from kafkapy.client.producer_settings import ProducerSettings
 from kafkapy.client.transaction import ProducerIdentity, Transaction, new_identity
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
@@ -58,10 +58,6 @@ _NEXT_STEPS: Final = {
     ErrorCode.UNKNOWN_PRODUCER_ID: _NextStep.NEW_IDENTITY,
     ErrorCode.BROKER_NOT_AVAILABLE: _NextStep.RETRY,  # the leader is not in the metadata
 }
-_LOGIN_ERRORS: Final = (
-    ErrorCode.SASL_AUTHENTICATION_FAILED,
-    ErrorCode.UNSUPPORTED_SASL_MECHANISM,
-)
 _MISSING_TOPIC_ERRORS: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.LEADER_NOT_AVAILABLE,
@@ -116,7 +112,7 @@ class BatchProducer:
             try:
                 found = self._cluster.metadata([topic], refresh=True, create=True).topics[topic]
             except ApiError as error:
-                if not _is_temporary(error) or time.monotonic() >= deadline_s:
+                if not is_temporary(error) or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"No rows can be written: {error.message}") from None
             else:
                 if found.error is ErrorCode.NONE:
@@ -175,7 +171,7 @@ class BatchProducer:
             try:
                 return self._cluster.leader_of(topic_partition)
             except ApiError as error:
-                if not _is_temporary(error) or time.monotonic() >= deadline_s:
+                if not is_temporary(error) or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"{topic_partition}: {error.message}") from None
             self._cluster.pause()
 
@@ -342,23 +338,3 @@ def _error_text(code: ErrorCode, answer: Any) -> str:
     details = [answer.error_message]
     details += [each.batch_index_error_message for each in answer.record_errors[:1]]
     return ": ".join([code.name, *filter(None, details)])
-
-
-def _is_temporary(error: ApiError) -> bool:
-    """Whether a request for metadata may succeed later."""
-    if _is_final(error):
-        return False
-    return error.code.retriable or error.code is ErrorCode.BROKER_NOT_AVAILABLE
-
-
-def _is_final(error: BaseException | None) -> bool:
-    """Whether a connection failed because the peers do not trust each other, or the login was
-    refused, so that a retry is useless.
-    """
-    while error is not None:
-        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-            return True
-        if isinstance(error, ApiError) and error.code in _LOGIN_ERRORS:
-            return True
-        error = error.__cause__
-    return False

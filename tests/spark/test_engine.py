@@ -9,11 +9,17 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from kafkapy.client import cluster
 from kafkapy.client.offsets import OffsetResult
+from kafkapy.client.security import Security
+from kafkapy.client.transport import Transport, connect, network_error
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.sink.sink_options import parse_sink_options
+from kafkapy.spark.sink.writer import write_transaction
 from kafkapy.spark.source.offsets import EARLIEST, DataLossError, OffsetRange
 from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.workers import engine
@@ -80,11 +86,39 @@ def test_a_topic_deleted_under_the_reader(make_topic: MakeTopic) -> None:
     assert read(topic, 0, 5, failOnDataLoss="false") == []
 
 
+def test_tasks_of_new_workers_wait_for_the_only_bootstrap_server(
+    make_topic: MakeTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It restarts. Spark starts workers again for a stream whose batches are a minute apart."""
+    topic = make_topic()
+    topic.write(5)
+    refused: list[int] = []
+
+    def connect_later(host: str, port: int, security: Security, timeout_s: float) -> Transport:
+        if len(refused) in (0, 1, 3, 4):
+            refused.append(port)
+            raise network_error(host, port, ConnectionRefusedError(111, "Connection refused"))
+        return connect(host, port, security, timeout_s)
+
+    monkeypatch.setattr(cluster, "connect", connect_later)
+    assert read(topic, 0, 5) == list(range(5))
+    refused.append(0)
+    sink = parse_sink_options({"kafka.bootstrap.servers": topic.servers, "topic": topic.name})
+    write_transaction(sink, topic.name, [pa.RecordBatch.from_pydict({"value": ["last"]})])
+    assert len(refused) == 5
+    assert read(topic, 5, 6) == [5]
+
+
 class Silent:
     """A cluster that cannot tell offsets."""
 
+    api_timeout_ms = 0
+
     def __init__(self, error: ErrorCode) -> None:
         self._answer = OffsetResult(error=error, message=f"b:2 says {error.name}")
+
+    def channel(self) -> None:
+        """It can be reached."""
 
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return dict.fromkeys(wanted, self._answer)
@@ -92,6 +126,11 @@ class Silent:
 
 class Whole:
     """A cluster with the offsets 0 to 50 of every partition."""
+
+    api_timeout_ms = 0
+
+    def channel(self) -> None:
+        """It can be reached."""
 
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return {tp: OffsetResult(0 if at == EARLIEST else 50) for tp, at in wanted.items()}
@@ -127,9 +166,8 @@ def test_offsets_that_nobody_tells_are_not_passed_over(
     def out_of_range(*_: Any, **__: Any) -> Iterator[Any]:
         raise ApiError(ErrorCode.OFFSET_OUT_OF_RANGE)
 
-    cluster = Silent(error)
     monkeypatch.setattr(engine, "fetch_batches", out_of_range)
-    monkeypatch.setattr(engine, "cluster_of", lambda _: cluster)
+    monkeypatch.setattr(engine, "cluster_of", lambda _: Silent(error))
     given = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "failOnDataLoss": "false"}
     place = OffsetRange(TopicPartition("t", 0), 10, 100)
     with pytest.raises(ApiError, match=f"Offsets of t-0: b:2 says {error.name}"):

@@ -12,5 +12,5 @@ def stepped_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back-offs of clients take no time, and their time-outs count nothing else: a slow machine
     fails no test."""
     time = SteppedTime()
-    for module in ("batch_producer", "cluster"):
+    for module in ("batch_producer", "cluster", "first_connection"):
         monkeypatch.setattr(f"kafkapy.client.{module}.time", time)

@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
 )
 
 from kafkapy.client.batch_producer import BatchProducer
+from kafkapy.client.first_connection import await_broker
 from kafkapy.client.properties import int_property
 from kafkapy.client.transaction import Transaction
 from kafkapy.common.errors import ApiError
@@ -90,6 +91,7 @@ def write_transaction(options: SinkOptions, name: str, batches: Iterable[Any]) -
             `is_committed` returns the outcome.
     """
     cluster = cluster_of(options.client_properties)
+    await_broker(cluster, options.producer.max_block_ms)
     if exactly_once.is_committed(cluster, name):
         return
     timeout_ms = int_property(

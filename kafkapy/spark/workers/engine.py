@@ -18,6 +18,7 @@ from pyspark.sql.datasource import InputPartition
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import FetchedBatches, fetch_batches
+from kafkapy.client.first_connection import await_broker
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.offsets import EARLIEST, LATEST, OffsetRange, report_losses
@@ -80,6 +81,7 @@ def read_range(
     timeout = {"default.api.timeout.ms": str(options.poll_timeout_ms)}
     cluster = cluster_of(timeout | options.client_properties)
     tp, position, end = offset_range
+    await_broker(cluster, cluster.api_timeout_ms)
     while position < end:
         try:
             for fetched in fetch_batches(
