@@ -54,13 +54,13 @@ class Replica:
         """The offset after the last whole batch on disk.
 
         Raises:
-            ApiError: CORRUPT_MESSAGE, naming the file; with `skip_corrupt` a warning, and the
-              offset is that of the corrupt batch.
+            ApiError: CORRUPT_MESSAGE, or OFFSET_OUT_OF_RANGE for a deleted file, naming the file;
+              with `skip_corrupt` a warning, and the offset is that of the corrupt batch or file.
         """
         base = self.base_offsets[-1]
         end = base
-        view = _map_file(self._path(base))
         try:
+            view = _map_file(self._path(base))
             for _, header in _with_path_in_errors(iter_headers(view), self._path(base)):
                 end = header.next_offset
         except ApiError as error:
@@ -209,7 +209,10 @@ def _position_of(path: Path, offset: int) -> int:
 
 
 def _base_offsets(directory: Path) -> tuple[int, ...]:
-    names = (_SEGMENT.fullmatch(path.name) for path in directory.iterdir() if path.is_file())
+    try:
+        names = [_SEGMENT.fullmatch(path.name) for path in directory.iterdir() if path.is_file()]
+    except FileNotFoundError:  # a broker has just renamed it, because its topic is deleted
+        return ()
     return tuple(sorted(int(name[1]) for name in names if name is not None))
 
 

@@ -189,6 +189,38 @@ def test_a_replica_with_a_corrupt_batch_reaches_as_far_as_can_be_read(
     assert str(damaged) in caplog.text
 
 
+def test_a_replica_whose_last_segment_is_deleted_does_not_hide_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "ab":
+        LogBuilder(tmp_path / name).append(count=2).stop()
+    found = find_replicas([str(tmp_path / name) for name in "ab"])
+    (tmp_path / "a" / "orders-0" / f"{0:020d}.log").unlink()  # by retention, or with its topic
+    with pytest.raises(ApiError, match=r"00\.log was deleted after .*failOnDataLoss"):
+        longest_replicas(found)
+    with caplog.at_level(logging.WARNING):
+        (chosen,) = longest_replicas(found, skip_corrupt=True)
+    assert chosen.directory.parent.name == "b"
+    assert "00.log was deleted" in caplog.text
+
+
+def test_a_topic_that_is_deleted_while_directories_are_listed_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    LogBuilder(tmp_path).append(count=2).stop()
+    deleted = tmp_path / "deleted-0"
+    deleted.mkdir()
+    iterdir = Path.iterdir
+
+    def renamed(path: Path) -> Iterator[Path]:
+        if path == deleted:
+            deleted.rename(tmp_path / "deleted-0.0123-delete")
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", renamed)
+    assert values(replica(tmp_path)) == ["0", "1"]
+
+
 def test_what_is_no_replica_of_now_is_left_out(tmp_path: Path) -> None:
     LogBuilder(tmp_path).append().stop()
     for name in ("old-1.6fa0b6b0f1d54a1dbb3dbf3ac0ffee00-delete", "empty-0", "notes"):
