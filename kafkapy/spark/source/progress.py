@@ -18,13 +18,16 @@ POLL_S: Final = 0.5
 
 
 class MicroBatch(NamedTuple):
-    """Spark's report of one micro-batch. `lag` is in offsets, at its end, by partition."""
+    """Spark's report of one micro-batch. `lag` is in offsets, at its end, by partition. `moves` is
+    false for the report of an idle query, and for a batch that ends at its start.
+    """
 
     batch_id: int
     rows: int
     rows_per_s: float
     duration_ms: int
     lag: dict[TopicPartition, int]
+    moves: bool
 
 
 def micro_batch(progress: Mapping[str, Any]) -> MicroBatch:
@@ -39,6 +42,7 @@ def micro_batch(progress: Mapping[str, Any]) -> MicroBatch:
         progress.get("processedRowsPerSecond", 0.0),
         progress["durationMs"].get("triggerExecution", 0),
         lag,
+        any(source["startOffset"] != source["endOffset"] for source in progress["sources"]),
     )
 
 
@@ -57,7 +61,8 @@ def format_line(batch: MicroBatch) -> str:
 def report_progress(
     query: StreamingQuery, reports: Iterable[Callable[[MicroBatch], object]]
 ) -> None:
-    """Wait for the end of the query, and pass each of its micro-batches to the reports.
+    """Wait for the end of the query, and pass each of its micro-batches to the reports. A batch may
+    have no rows, such as one of an aborted transaction.
 
     Raises:
         StreamingQueryException: the query failed.
@@ -68,7 +73,7 @@ def report_progress(
         ended = bool(query.awaitTermination(POLL_S)) if reports else query.awaitTermination()
         for progress in query.recentProgress:
             batch = micro_batch(progress)
-            if batch.batch_id > last_batch_id and batch.rows:
+            if batch.batch_id > last_batch_id and (batch.rows or batch.moves):
                 last_batch_id = batch.batch_id
                 for report in reports:
                     report(batch)
@@ -88,6 +93,7 @@ class Metrics:
             return Gauge(f"kafkapy_spark_{name}", help, labels, registry=self.registry)
 
         self._lag = gauge("lag_offsets", "Offsets not yet processed.", partition_labels)
+        self._partitions: set[TopicPartition] = set()  # that have a lag
         self._batch = gauge("batch_id", "The last micro-batch.")
         self._rate = gauge("rows_per_second", "Rows a second of the last micro-batch.")
         self._duration = gauge("batch_duration_seconds", "How long the last micro-batch took.")
@@ -96,6 +102,9 @@ class Metrics:
     def __call__(self, batch: MicroBatch) -> None:
         for (topic, partition), partition_lag in batch.lag.items():
             self._lag.labels(topic, str(partition)).set(partition_lag)
+        for topic, partition in self._partitions - batch.lag.keys():  # the topic was deleted
+            self._lag.remove(topic, str(partition))
+        self._partitions = set(batch.lag)
         self._batch.set(batch.batch_id)
         self._rate.set(batch.rows_per_s)
         self._duration.set(batch.duration_ms / 1000)

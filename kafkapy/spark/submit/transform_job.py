@@ -95,7 +95,7 @@ def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
         writer = writer.trigger(availableNow=True)
     reports: list[Callable[[MicroBatch], object]] = []
     if sys.stderr.isatty():
-        reports.append(lambda batch: sys.stderr.write(f"{format_line(batch)}\n"))
+        reports.append(lambda batch: batch.rows and sys.stderr.write(f"{format_line(batch)}\n"))
     port = session.conf_of(spark, session.METRICS_PORT)
     if port is not None:
         metrics = Metrics()
