@@ -8,6 +8,7 @@ from pip the same pyspark is also installed as files with bytecode.
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
 from pathlib import Path
 from typing import Final
@@ -47,7 +48,7 @@ def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
     """The executable for workers, which executes `python` with the installed pyspark.
 
     Returns `python` itself if Spark was not installed by pip for it, or if `cache_dir` cannot be
-    written.
+    written, or is on a file system that runs no programs (noexec).
     """
     installed = installed_spark()
     if installed is None or installed.resolve() != spark_home.resolve():
@@ -61,9 +62,10 @@ def worker_python(python: str, spark_home: Path, cache_dir: Path) -> str:
         launcher=shlex.quote(fork_server_launcher.__file__),
     )
     try:
-        return str(cached_file(cache_dir, "python", "", text.encode(), executable=True))
+        script = cached_file(cache_dir, "python", "", text.encode(), executable=True)
     except OSError:
         return python  # slower, but equivalent
+    return str(script) if os.access(script, os.X_OK) else python
 
 
 def installed_spark() -> Path | None:

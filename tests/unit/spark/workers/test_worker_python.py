@@ -98,3 +98,15 @@ def test_a_cache_that_cannot_be_written_costs_only_time(
 
     monkeypatch.setattr(Path, "mkdir", refuse)
     assert worker_python(sys.executable, SPARK_HOME, tmp_path / "cache") == sys.executable
+
+
+def test_a_cache_that_is_mounted_noexec_costs_only_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark could start no Python: "error=13, Permission denied"."""
+
+    def access(path: Path, mode: int) -> bool:  # as on such a mount, which only root can make
+        return mode != os.X_OK
+
+    monkeypatch.setattr(os, "access", access)
+    assert worker_python(sys.executable, SPARK_HOME, tmp_path) == sys.executable
