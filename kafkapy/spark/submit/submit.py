@@ -182,7 +182,8 @@ def command_line(
     topic to read.
 
     Raises:
-        ConfigError: the script cannot be read, or a flag would have no effect on it.
+        ConfigError: the script cannot be read, or a flag would have no effect on it; or the package
+          for the executors cannot be written.
     """
     environ = os.environ if environ is None else environ
     remote = not is_local(submission, spark_home, environ)
@@ -357,7 +358,7 @@ def package_zip(cache_dir: Path) -> Path:
     """The package as a zip for `--py-files`, created once for each state of the sources.
 
     Raises:
-        OSError: it cannot be written to `cache_dir`.
+        ConfigError: it cannot be written to `cache_dir`.
     """
     root = Path(kafkapy.__file__).parent
     sources = {
@@ -370,4 +371,10 @@ def package_zip(cache_dir: Path) -> Path:
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sources.items():
             archive.writestr(zipfile.ZipInfo(name, _ZIP_TIME), content, zipfile.ZIP_DEFLATED)
-    return cached_file(cache_dir, f"kafkapy-{kafkapy.__version__}", ".zip", data.getvalue())
+    try:
+        return cached_file(cache_dir, f"kafkapy-{kafkapy.__version__}", ".zip", data.getvalue())
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot write the package for the executors to {error.filename}: {error.strerror}; "
+            "set XDG_CACHE_HOME to a directory that you may write"
+        ) from None

@@ -180,6 +180,12 @@ def test_the_zip_is_complete_made_once_and_found_by_spark(tmp_path: Path) -> Non
     assert not any("__pycache__" in name for name in names)
 
 
+def test_a_user_without_a_writable_home_learns_where_the_package_can_lie(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no directory")
+    with pytest.raises(ConfigError, match=r"/cache/kafkapy: Not a directory.*set XDG_CACHE_HOME"):
+        submit.package_zip(tmp_path / "cache" / "kafkapy")
+
+
 def test_a_transform_is_run_by_its_own_job(tmp_path: Path, home: Path) -> None:
     script = tmp_path / "t.py"
     script.write_text("def transform(df):\n    return df\n")
