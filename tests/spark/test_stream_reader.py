@@ -22,7 +22,7 @@ from kafkapy.spark.source.offset_reader import offset_reader
 from kafkapy.spark.source.offsets import DataLossError, from_json_object
 from kafkapy.spark.source.options import parse_options
 from kafkapy.spark.source.stream_reader import KafkapyStreamReader
-from tests.harness.processes.topics import QUIET
+from tests.harness.processes.topics import QUIET, create_topic
 from tests.harness.processes.waiting import wait_until
 from tests.harness.scripted.stepped_time import SteppedTime
 from tests.harness.spark.spark_topics import Topic
@@ -200,6 +200,26 @@ def test_finished_offsets_are_committed_without_waiting_for_commit(
     topic.write(4)
     stream.commit(through_json(stream.latestOffset(end, ALL)))
     assert committed(topic, group) == {0: 12, 1: 12}
+
+
+def test_the_group_of_a_query_shows_the_lag_of_a_topic_that_was_created_again(
+    make_topic: MakeTopic,
+) -> None:
+    """The brokers have deleted the group's offsets with the topic."""
+    topic = make_topic()
+    topic.write(20)
+    group = f"again-{topic.name}"
+    stream = reader(topic, commitGroupId=group, failOnDataLoss="false")
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    stream.latestOffset(end, ALL)
+    assert committed(topic, group) == {0: 20}
+    topic.delete()
+    end = stream.latestOffset(end, ALL)
+    wait_until(lambda: committed(topic, group) == {}, "the group's offsets are deleted")
+    create_topic(topic.servers, topic.name, 1)
+    topic.write(4)
+    stream.latestOffset(stream.latestOffset(end, ALL), ALL)
+    assert committed(topic, group) == {0: 4}
 
 
 def test_a_group_that_cannot_be_committed_is_a_warning(

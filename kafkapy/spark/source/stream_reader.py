@@ -185,7 +185,7 @@ class KafkapyStreamReader(
     def _commit_finished(self, offsets: Offsets) -> None:
         """Commit the progress to `commitGroupId` for observers. The query does not depend on it."""
         group = self._options.commit_group_id
-        new_offsets = {tp: at for tp, at in offsets.items() if at > self._committed.get(tp, -1)}
+        new_offsets = {tp: at for tp, at in offsets.items() if at != self._committed.get(tp)}
         if group is None or not new_offsets:
             return
         limits = ("default.api.timeout.ms", "request.timeout.ms")
