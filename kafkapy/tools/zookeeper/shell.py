@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +33,7 @@ from kafkapy.tools.zookeeper.text import (
     split_flags,
     stat_lines,
     version_of,
+    words_of,
 )
 from kafkapy.zk.kazoo.client_config import ZooKeeperClientConfig
 from kafkapy.zk.kazoo.handler import CallbackHandler
@@ -115,13 +115,11 @@ class ZooKeeperShell:
 
     def run_line(self, line: str) -> None:
         """Run one line of a prompt. Raises as `run`; also ShellError for an unclosed quote."""
-        _require_utf8(line.strip())
-        try:
-            words = shlex.split(line)
-        except ValueError as error:
-            raise ShellError(f"{line}: {error}") from error
+        line = line.strip()
+        _require_utf8(line)
+        words = words_of(line)
         if words:
-            self._lines.append(line.strip())
+            self._lines.append(line)
             self.run(words)
 
     def run(self, words: Sequence[str]) -> None:
@@ -310,7 +308,7 @@ class ZooKeeperShell:
             raise ShellError("Command index out of range")
         self._lines.pop()
         line = self._lines[int(number)]
-        if shlex.split(line)[0] == "redo":
+        if words_of(line)[0] == "redo":
             raise ShellError("No redoing redos")  # a redo that was out of range may redo itself
         self.run_line(line)
 

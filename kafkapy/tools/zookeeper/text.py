@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -11,6 +12,8 @@ from kafkapy.zk.stores.acls import Acl
 
 _DIGITS_MAX: Final = 20
 _LONG: Final = (1 << 64) - 1
+_WORD: Final = re.compile(r"""[^"'\s]\S*|"[^"]*"|'[^']*'|["']""", re.ASCII)
+_QUOTES: Final = ('"', "'")
 PERMISSIONS: Final = ((4, "c"), (8, "d"), (1, "r"), (2, "w"), (16, "a"))
 
 
@@ -71,6 +74,21 @@ def _hex(number: int) -> str:
 def _date(epoch_ms: int) -> str:
     """`java.util.Date.toString()`, in UTC."""
     return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+
+
+def words_of(line: str) -> list[str]:
+    """Split a line into words, as `MyCommandOptions.parseCommand`.
+
+    Quotes enclose a word only if it begins with one, and a backslash has no meaning: so JSON can be
+    written without quotes around it.
+
+    Raises:
+        ShellError: a word begins with a quote that is not closed.
+    """
+    words = _WORD.findall(line)
+    if any(quote in words for quote in _QUOTES):
+        raise ShellError(f"{line}: No closing quotation")
+    return [word[1:-1] if word.startswith(_QUOTES) else word for word in words]
 
 
 def split_flags(

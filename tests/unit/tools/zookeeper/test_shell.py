@@ -314,6 +314,24 @@ def test_lines_of_a_prompt_are_kept_and_done_again() -> None:
         shell.run_line("redo 9")
 
 
+@pytest.mark.parametrize(
+    ("typed", "data"),
+    [
+        ('{"version":1,"config":{}}', '{"version":1,"config":{}}'),
+        ("'{\"version\": 1}'", '{"version": 1}'),
+        ('"two words"', "two words"),
+        ("it's", "it's"),
+        (r"C:\temp", r"C:\temp"),
+        (r'"a\b"', r"a\b"),
+        ("''", ""),
+        ("\u00a0x", "\u00a0x"),
+    ],
+)
+def test_json_of_a_prompt_keeps_its_quotes(typed: str, data: str) -> None:
+    """Or `set /config/topics/t {"version":1}` leaves a znode that no broker can read."""
+    assert run(f"  set /a  {typed} \n")[2] == [("/a", data.encode(), -1)]
+
+
 def test_a_redo_is_not_done_again() -> None:
     shell = ZooKeeperShell(Tree(), print, print)
     with pytest.raises(ShellError, match="Command index out of range"):
