@@ -23,6 +23,7 @@ from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.tools.file_tail import (
     Cursor,
     FileTail,
+    Identity,
     NotAFile,
     cursor_from_json,
     cursor_to_json,
@@ -33,7 +34,7 @@ from kafkapy.tools.librdkafka_client import Reporter, ToolProducer, make_client
 
 ROUND_BYTES: Final = 1 << 20
 FINISHED_FILES_MAX: Final = 1000
-"""The number of renamed files that are remembered as read."""
+"""The number of renamed files whose positions are remembered."""
 _QUEUE_FULL_WAIT_S: Final = 0.1
 _NO_TIMEOUT: Final = "0"  # librdkafka's message.timeout.ms: brokers may be down for a long time
 
@@ -269,34 +270,20 @@ class Agent:
         del self._tails[name]
         self._state.cursors.pop(name, None)
         if is_plain_file(name):
-            self._open(name, None)
+            self._open(name, self._open_files())
 
     def _open_new(self) -> None:
-        known = {tail.cursor.identity for tail in self._tails.values()}
+        open_files = self._open_files()
         for name in self._matching():
-            if name in self._tails:
-                continue
-            cursor = self._state.cursors.get(name)
-            try:
-                status = os.lstat(name)
-                identity = (status.st_dev, status.st_ino)
-                if cursor is None:  # it may be a rotated file under its new name
-                    if identity in known:
-                        continue
-                    cursor = self._finished_cursor(name, identity)
-                    if cursor is not None and status.st_size <= cursor.offset:
-                        continue  # no writer that still has it open has added lines
-            except (FileNotFoundError, NotAFile):
-                continue  # it was removed or replaced meanwhile
-            except PermissionError:
-                pass  # `_open` reports it
-            self._open(name, cursor)
-            if name in self._tails:
-                known.add(self._tails[name].cursor.identity)
+            if name not in self._tails:
+                self._open(name, open_files)
 
-    def _open(self, name: str, cursor: Cursor | None) -> None:
+    def _open_files(self) -> set[Identity]:
+        return {tail.cursor.identity for tail in self._tails.values()}
+
+    def _open(self, name: str, open_files: set[Identity]) -> None:
         try:
-            tail = FileTail(Path(name), cursor)
+            tail = self._tail_of(name, open_files)
         except (FileNotFoundError, NotAFile):
             return  # it was removed or replaced meanwhile
         except PermissionError:
@@ -305,36 +292,53 @@ class Agent:
                 self._warn(f"{name} cannot be read by this user; the others are followed")
             return
         self._unreadable.discard(name)
-        if cursor is not None and tail.cursor != cursor:
-            tail = self._after_rotation(tail, cursor)
-        elif cursor is None and self._from_end:
-            tail.skip_to_end()
-        self._tails[name] = tail
+        if tail is not None:
+            open_files.add(tail.cursor.identity)
+            self._tails[name] = tail
 
-    def _after_rotation(self, new: FileTail, cursor: Cursor) -> FileTail:
-        """The rest of a file that was renamed while the agent did not run, if it can be found."""
-        old = find_renamed(new.path, cursor)
-        if old is None:
-            change = "was truncated" if new.cursor.identity == cursor.identity else "was replaced"
-            self._warn(
-                f"{new.path} {change} while the agent did not run; reading it from its beginning"
-            )
-            return new
-        new.close()
-        old.path = new.path  # so that `is_replaced` compares it with the new file
-        return old
+    def _tail_of(self, name: str, open_files: set[Identity]) -> FileTail | None:
+        """The file with this name, at its position. None if it is open under another name, or was
+        read to its end under another name.
 
-    def _finished_cursor(self, name: str, identity: tuple[int, int]) -> Cursor | None:
-        """The end position of a file that was read under another name; None if there is none.
-
-        Inodes are reused, so the file's first bytes are compared too.
+        A rotation gives many names another file at once, so a position belongs to the file.
         """
-        cursor = self._state.finished_files.get(identity)
-        if cursor is None:
+        path, status = Path(name), os.lstat(name)
+        identity = (status.st_dev, status.st_ino)
+        own = self._state.cursors.get(name)
+        if own is not None and own.identity != identity:
+            del self._state.cursors[name]
+            if own.identity not in open_files:
+                renamed = find_renamed(path, own)
+                if renamed is not None:
+                    renamed.path = path  # so that `is_replaced` compares it with the new file
+                    return renamed
+                self._state.finished_files.setdefault(own.identity, own)
+        if identity in open_files:
             return None
-        tail = FileTail(Path(name), cursor)
-        tail.close()
-        return cursor if tail.cursor == cursor else None
+        is_same = own is not None and own.identity == identity
+        saved = own if is_same else self._saved_cursor(identity)
+        tail = FileTail(path, saved)
+        if tail.cursor == saved:
+            if not is_same and status.st_size <= saved.offset:
+                tail.close()
+                return None  # no writer that still has it open has added lines
+            self._state.finished_files.pop(identity, None)
+        elif own is not None and own.identity not in open_files:
+            change = "was truncated" if is_same else "was replaced"
+            self._warn(
+                f"{name} {change} while the agent did not run; reading it from its beginning"
+            )
+        elif own is None and self._from_end:
+            tail.skip_to_end()
+        return tail
+
+    def _saved_cursor(self, identity: Identity) -> Cursor | None:
+        """The position in the file with this identity, which may be a deleted file's."""
+        finished = self._state.finished_files.get(identity)
+        if finished is not None:
+            return finished
+        found = (cursor for cursor in self._state.cursors.values() if cursor.identity == identity)
+        return max(found, key=lambda cursor: cursor.offset, default=None)
 
     def _matching(self) -> Iterable[str]:
         """Names of matching files, in order. A pattern without a match may match later."""

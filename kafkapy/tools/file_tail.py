@@ -19,6 +19,10 @@ LINE_BYTES_MAX: Final = 900_000
 """A longer line becomes several records: brokers accept 1 MB by default."""
 
 
+Identity = tuple[int, int]
+"""The device and the inode of a file, which a rename does not change."""
+
+
 class Cursor(NamedTuple):
     """The file with this identity, whose first `head_bytes` have this CRC, was read up to `offset`.
 
@@ -32,8 +36,7 @@ class Cursor(NamedTuple):
     head_crc: int = 0
 
     @property
-    def identity(self) -> tuple[int, int]:
-        """The identity of a file, which a rename does not change."""
+    def identity(self) -> Identity:
         return self.device, self.inode
 
 

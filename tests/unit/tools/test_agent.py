@@ -138,6 +138,61 @@ def test_rotation_while_it_runs(machine: Machine) -> None:
     assert machine.notes == []
 
 
+def log_and_rotated(machine: Machine) -> None:
+    machine.log("1\n", "app.log.2")
+    machine.log("2\n", "app.log.1")
+    machine.log("3\n")
+
+
+def rotate(machine: Machine) -> None:
+    for number in (2, 1):
+        machine.rename(f"app.log.{number}", f"app.log.{number + 1}")
+    machine.rename("app.log", "app.log.1")
+    machine.log("4\n")
+
+
+def test_a_rotation_sends_no_whole_file_again(machine: Machine) -> None:
+    """Each name had another file at once, and each of them was read from its beginning."""
+    log_and_rotated(machine)
+    sink = Sink(Stop())
+    agent = Agent(
+        [str(machine.root / "*.log*")], State(machine.root / "state"), sink, machine.notes.append
+    )
+    for _ in range(2):
+        agent.round()
+    machine.log("3a\n")
+    machine.log("1a\n", "app.log.2")
+    rotate(machine)
+    for _ in range(6):
+        agent.round()
+    agent.close()
+    assert [value for _, value in sink.taken] == ["3", "2", "1", "3a", "1a", "4"]
+    assert machine.notes == []
+
+
+def test_a_rotation_while_it_is_away_sends_no_whole_file_again(machine: Machine) -> None:
+    log_and_rotated(machine)
+    assert machine.run() == ["3", "2", "1"]
+    rotate(machine)
+    machine.log("1a\n", "app.log.3")
+    assert machine.run() == ["3", "2", "1", "4", "1a"]
+    assert machine.run() == ["3", "2", "1", "4", "1a"]
+    machine.log("1b\n", "app.log.3")
+    assert machine.run()[5:] == ["1b"]
+    assert machine.notes == []
+
+
+def test_a_file_whose_new_name_sorts_first_is_not_sent_again(machine: Machine) -> None:
+    machine.log("a\n")
+    machine.run()
+    machine.log("b\n")
+    machine.rename("app.log", "app-1.log")
+    machine.log("c\n")
+    assert machine.run() == ["a", "b", "c"]
+    assert machine.run() == ["a", "b", "c"]
+    assert machine.notes == []
+
+
 def test_a_writer_that_learns_of_the_rotation_later(machine: Machine) -> None:
     """It has the renamed file open until it is told, as logrotate does behind the renaming."""
     machine.log("a\n")
