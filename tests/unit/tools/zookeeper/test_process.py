@@ -53,6 +53,12 @@ def test_overrides_win_over_the_file_and_the_file_over_kafkas_defaults() -> None
     assert address_of(config | {"clientPortAddress": "0.0.0.0"}) == ("127.0.0.1", 2)
 
 
+def test_a_file_with_blanks_after_its_values_is_accepted_as_by_apaches_server() -> None:
+    config = effective_config({"dataDir": "/file ", "clientPort": "1\t", "tickTime": "5 "}, {})
+    assert (config["dataDir"], address_of(config)) == ("/file", ("127.0.0.1", 1))
+    assert config["tickTime"] == "5"
+
+
 def test_it_listens_on_loopback_unless_told_otherwise() -> None:
     """Whoever reaches a ZooKeeper may change the cluster: it asks nobody for a password."""
     address, secure = "clientPortAddress", "secureClientPortAddress"
