@@ -231,7 +231,12 @@ def launch(config: Mapping[str, str], implementation: Implementation) -> Launche
     file = _write_config(config)
     output = Path(os.environ.get("LOG_DIR") or config["dataDir"]) / OUTPUT_FILE
     words = ["zookeeper", "start", str(file), "--implementation", implementation]
-    return background.launch(words, output)
+    try:
+        return background.launch(words, output)
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot start ZooKeeper with its output in {output}: {error.strerror}"
+        ) from error
 
 
 def wait_until_serving(launched: LaunchedServer, config: Mapping[str, str], limit_s: float) -> None:

@@ -115,6 +115,19 @@ def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         prepare(effective_config({}, {"dataDir": str(tmp_path / "file" / "data")}))
 
 
+def test_an_output_that_cannot_be_written_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It was reported as a bug of kafkapy."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LOG_DIR", str(tmp_path / "file"))
+    config = effective_config(
+        {}, {"dataDir": str(tmp_path / "data"), "clientPort": str(free_port())}
+    )
+    with pytest.raises(ConfigError, match=r"its output in .*/file/zookeeper.out: File exists"):
+        start_in_background(config, Implementation.KAFKAPY, 1.0)
+
+
 def test_no_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(ConfigError, match=f"needs a Java runtime.*JAVA_HOME={tmp_path}"):
