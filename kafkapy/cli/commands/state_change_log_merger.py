@@ -136,9 +136,9 @@ def _write_json(env: Environment, lines: Iterator[MergedLine], line_filter: Line
         found = line_filter.partition_of(line)
         row = {
             "time": date.decode(),
-            "topic": found.topic.decode(),
+            "topic": found.topic.decode(errors="replace"),
             "partition": found.partition,
-            "path": path,
+            "path": path.encode(errors="surrogateescape").decode(errors="replace"),
             "line": line.decode(errors="replace"),
         }
         write(orjson.dumps(row) + b"\n")
@@ -150,7 +150,7 @@ def _show_tables(env: Environment, lines: Iterator[MergedLine], line_filter: Lin
     while rows := [
         (
             date.decode(),
-            f"{found.topic.decode()}-{found.partition}",
+            f"{found.topic.decode(errors='replace')}-{found.partition}",
             path,
             line.decode(errors="replace"),
         )

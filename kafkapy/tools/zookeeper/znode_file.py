@@ -59,7 +59,9 @@ def write_znodes(file: Path, rows: Sequence[ZnodeRow], source: str) -> str:
     """
     if file.exists():
         raise ZnodeFileError(f"{file} exists already: name another file")
-    header = {"kafkapy": KIND, "format": FORMAT, "source": source}
+    # A directory's name need not be UTF-8.
+    shown_source = source.encode(errors="surrogateescape").decode(errors="replace")
+    header = {"kafkapy": KIND, "format": FORMAT, "source": shown_source}
     body = orjson.dumps(header) + b"\n" + b"".join(map(_line, rows))
     end = {"nodes": len(rows), "sha256": hashlib.sha256(body).hexdigest()}
     try:

@@ -80,6 +80,16 @@ def test_json_is_an_object_a_line(log: str) -> None:
     assert len(rest) == 3
 
 
+def test_names_that_are_not_utf_8_are_shown(tmp_path: Path) -> None:
+    """A log in a directory with such a name ended --output json with a traceback."""
+    log = tmp_path / "a\udcff.log"
+    log.write_bytes(b"[2024-01-01 00:00:00,000] topicName='\xff', partitionIndex=0\n")
+    row = json.loads(merger("--logs", str(log), "--output", "json").stdout.splitlines()[1])
+    assert (row["path"], row["topic"]) == (str(tmp_path / "a\ufffd.log"), "\ufffd")
+    log = log.rename(tmp_path / "a.log")
+    assert "\ufffd-0" in merger("--logs", str(log), "--output", "table").stdout
+
+
 def test_tables_come_a_piece_at_a_time(log: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_change_log_merger, "CHUNK_LINES", 3)
     shown = merger("--logs", log, "--output", "table").stdout

@@ -71,6 +71,11 @@ def test_a_power_cut_after_an_export_takes_nothing(
     assert read_znodes(file) == ROWS
 
 
+def test_a_directory_whose_name_is_not_utf_8_is_exported(tmp_path: Path) -> None:
+    write_znodes(tmp_path / "znodes", ROWS, "/zk\udcff")
+    assert read_znodes(tmp_path / "znodes") == ROWS
+
+
 def test_a_file_is_not_written_over(tmp_path: Path) -> None:
     file = tmp_path / "znodes"
     file.write_text("mine")
