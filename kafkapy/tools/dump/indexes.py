@@ -222,20 +222,31 @@ def _producer(entry: ProducerEntry) -> ProducerState:
     )
 
 
+def _existing(fs: FileSystem, path: str) -> str:
+    """The path of a file that can be opened; the readers below take an absent file for an empty
+    one.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    fs.open(path).close()
+    return path
+
+
 def offset_checkpoint(fs: FileSystem, path: str) -> Iterator[Item]:
     """A `*-offset-checkpoint` of a log directory."""
-    for partition, offset in read_offsets(fs, path).items():
+    for partition, offset in read_offsets(fs, _existing(fs, path)).items():
         yield CheckpointEntry(partition.topic, partition.partition, offset)
 
 
 def epoch_checkpoint(fs: FileSystem, path: str) -> Iterator[Item]:
     """A `leader-epoch-checkpoint`."""
-    for epoch, start_offset in read_epochs(fs, path):
+    for epoch, start_offset in read_epochs(fs, _existing(fs, path)):
         yield EpochEntry(epoch, start_offset)
 
 
 def partition_metadata(fs: FileSystem, path: str) -> Iterator[Item]:
     """A `partition.metadata`."""
-    topic_id = read_partition_metadata(fs, path)
+    topic_id = read_partition_metadata(fs, _existing(fs, path))
     if topic_id is not None:
         yield PartitionMetadata(str(topic_id))

@@ -168,6 +168,15 @@ def test_checkpoints_and_partition_metadata(tmp_path: Path) -> None:
     assert broken.status == 1
 
 
+@pytest.mark.parametrize(
+    "name", ["replication-offset-checkpoint", "leader-epoch-checkpoint", "partition.metadata"]
+)
+def test_a_checkpoint_that_does_not_exist_is_not_shown_as_empty(tmp_path: Path, name: str) -> None:
+    outcome = dump("--files", str(tmp_path / name))
+    assert outcome.stderr == f"{tmp_path / name}: No such file or directory\n"
+    assert outcome.status == 1
+
+
 def test_a_snapshot_that_kafka_would_not_load_does_not_fail(tmp_path: Path) -> None:
     path = tmp_path / "5.snapshot"
     path.write_bytes(struct.pack(">hIi", 2, 0, 0))
