@@ -84,6 +84,7 @@ def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
         return _verify(options.verify, options, env)
     require(options, "files")
     assert options.files is not None
+    paths = _paths("files", options.files)
     if options.max_bytes < 0:
         raise UsageError(f"Invalid size: {options.max_bytes}")
     depth, notes = _depth(options)
@@ -93,16 +94,28 @@ def run(options: DumpLogOptions, env: Environment) -> ExitStatus:
     dump = Dump(
         _printer(options, env, depth), env.warn, depth.records, notes, options.max_bytes, checks
     )
-    dump.run([path for path in options.files.split(",") if path])
+    dump.run(paths)
     env.stdout.buffer.flush()
     failed = dump.unreadable or (options.strict and not dump.is_clean)
     return ExitStatus.FAILURE if failed else ExitStatus.SUCCESS
 
 
+def _paths(option: str, text: str) -> list[str]:
+    """The paths of an option.
+
+    Raises:
+        UsageError: there are none. With an empty shell variable, every check would succeed.
+    """
+    paths = [path for path in text.split(",") if path]
+    if not paths:
+        raise UsageError(f"--{option} names no path")
+    return paths
+
+
 def _verify(directories: str, options: DumpLogOptions, env: Environment) -> ExitStatus:
     from kafkapy.tools.dump.log_dir_check import problems
 
-    found = [each for path in directories.split(",") if path for each in problems(path)]
+    found = [each for path in _paths("verify", directories) for each in problems(path)]
     data = [{"path": each.path, "problem": each.message} for each in found]
     rows = [(each.path, each.message) for each in found]
     table = Table(("Path", "Problem"), rows)

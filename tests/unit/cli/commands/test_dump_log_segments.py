@@ -40,6 +40,14 @@ def test_refusals(words: list[str], said: str) -> None:
     assert (outcome.stdout, outcome.status) == ("", 1)
 
 
+@pytest.mark.parametrize("option", ["--verify", "--files"])
+@pytest.mark.parametrize("empty", ["", ","])
+def test_an_empty_variable_is_not_verified_as_faultless(option: str, empty: str) -> None:
+    outcome = kafkapy("dump-log-segments", option, empty, "--strict")
+    assert outcome.stderr.startswith(f"{option} names no path\n")
+    assert (outcome.stdout, outcome.status) == ("", 1)
+
+
 @pytest.mark.parametrize("name", ["dump-log-segments", "dump-log"])
 def test_both_names(name: str, log: str) -> None:
     outcome = kafkapy(name, "--files", log)
