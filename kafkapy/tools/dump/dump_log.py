@@ -21,6 +21,7 @@ from kafkapy.record.batch_header import BatchHeader
 from kafkapy.storage import log_names
 from kafkapy.storage.file_records import scan_batches
 from kafkapy.storage.filesystem import FileSystem, ReadOnlyFileSystem
+from kafkapy.tools.dump.decoders import UndecodableRecord
 from kafkapy.tools.dump.files import BrokenFile, CorruptSnapshot, IndexChecks, base_offset_of
 from kafkapy.tools.dump.findings import NON_CONSECUTIVE, Findings
 from kafkapy.tools.dump.items import (
@@ -144,7 +145,7 @@ class Dump:
                         self.printer.batch(batch)
                         if self.deep:
                             last_offset = self._records(path, batch, last_offset)
-                    except ApiError as error:
+                    except (ApiError, UndecodableRecord) as error:
                         where = f"{path}: the batch at position {position}"
                         self._report_unreadable(f"{where} cannot be read whole: {error}")
                         last_offset = header.last_offset

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.record.batch_header import HEADER_SIZE, read_header
+from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.varint import read_varint
 from tests.conformance import dump_twin
 from tests.harness.scripted.cli import Outcome, kafkapy
@@ -166,6 +167,28 @@ def test_checkpoints_and_partition_metadata(tmp_path: Path) -> None:
     broken = dump("--files", file("leader-epoch-checkpoint", "0\n1\nx\n"))
     assert "malformed line 'x'" in broken.stderr
     assert broken.status == 1
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_key_of_another_type_does_not_hide_later_batches_of_a_good_log(
+    tmp_path: Path, output: str
+) -> None:
+    """It was reported as a broken file, without one good byte."""
+    path = tmp_path / "0.log"
+    keys = [b"\0\0\0\0\0\0\0\7", b"short", b"\0\0\0\0\0\0\0\x08"]
+    data = [bytearray(build_batch([RecordData(key, b"v", 5, [])])) for key in keys]
+    for offset, batch in enumerate(data):
+        struct.pack_into(">q", batch, 0, offset)
+    path.write_bytes(b"".join(data))
+    outcome = dump(
+        *("--files", str(path), "--key-decoder-class", "LongDecoder", "--output", output)
+    )
+    where = f"{path}: the batch at position {len(data[0])}"
+    reason = "LongDecoder needs 8 bytes, there are 5"
+    assert outcome.stderr == f"{where} cannot be read whole: {reason}\n"
+    shown = " key: 8 payload: v\n" if output == "text" else '"key":"8","value":"v"}\n'
+    assert outcome.stdout.endswith(shown)
+    assert outcome.status == 1
 
 
 @pytest.mark.parametrize(
