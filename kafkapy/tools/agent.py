@@ -342,7 +342,9 @@ class Agent:
 
     def _matching(self) -> Iterable[str]:
         """Names of matching files, in order. A pattern without a match may match later."""
-        names = {name for pattern in self._patterns for name in glob.glob(_resolve_links(pattern))}
+        # A shell's wildcards give names with brackets, which would be patterns here.
+        patterns = (glob.escape(p) if os.path.lexists(p) else p for p in self._patterns)
+        names = {name for pattern in patterns for name in glob.glob(_resolve_links(pattern))}
         for name in sorted(names - self._links):
             if not is_plain_file(name) and os.path.isfile(name):
                 self._links.add(name)

@@ -234,6 +234,14 @@ def test_truncation_and_replacement_while_it_is_away_are_told(machine: Machine) 
     ]
 
 
+def test_a_named_file_with_brackets_is_followed(machine: Machine) -> None:
+    """The shell has expanded the pattern; the agent followed app1.log instead, or no file."""
+    machine.log("a\n", "app[1].log")
+    machine.log("b\n", "app1.log")
+    assert machine.run("app[1].log") == ["a"]
+    assert machine.run("app[12].log") == ["a", "b"]
+
+
 def test_from_the_end_is_for_what_is_there_at_the_first_start(machine: Machine) -> None:
     machine.log("old\n")
     assert machine.run(from_end=True) == []
