@@ -49,7 +49,7 @@ def run(options: ZooKeeperShellOptions, env: Environment) -> ExitStatus:
         env.stdout.flush()  # the reader of a pipe waits for answers, and for events of watches
 
     print_line(f"Connecting to {hosts}")
-    client = connect(hosts, properties)
+    client = connect(hosts, properties, reconnects=not command)
     try:
         shell = ZooKeeperShell(client, print_line, env.warn)
         if command:

@@ -41,6 +41,7 @@ from kafkapy.zk.kazoo.session import sasl_options
 from kafkapy.zk.kazoo.tls import ssl_context
 
 CONNECT_LIMIT_S: Final = 15.0
+RECONNECT_DELAY_MAX_S: Final = 1.0
 _log = logging.getLogger("org.apache.zookeeper.ZooKeeperMain")
 # Suppress the log: the command reports an error once, at its end.
 _log.addHandler(logging.NullHandler())
@@ -66,8 +67,13 @@ _HISTORY_LINES: Final = 11
 _RELATIVE: Final = frozenset((".", ".."))
 
 
-def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooClient:
+def connect(
+    hosts: str, properties: Mapping[str, str] | None = None, *, reconnects: bool = False
+) -> KazooClient:
     """A session with `host:port,.../chroot`; `properties` are `zookeeper.*` keys, for TLS.
+
+    With `reconnects`, requests wait until a server is available again. Otherwise they fail after 15
+    seconds: kazoo fails the requests in flight, and would keep others without a limit.
 
     Raises:
         ApiError: no server answers within 15 seconds.
@@ -83,6 +89,12 @@ def connect(hosts: str, properties: Mapping[str, str] | None = None) -> KazooCli
         ",".join(config.hosts),
         handler=handler,
         auth_data=auth,
+        connection_retry={
+            "max_tries": -1,
+            "max_delay": RECONNECT_DELAY_MAX_S,
+            "deadline": None if reconnects else CONNECT_LIMIT_S,
+            "sleep_func": handler.sleep_func,
+        },
         sasl_options=sasl_options(config),
         logger=_log,
     )

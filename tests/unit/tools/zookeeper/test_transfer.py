@@ -9,7 +9,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.zookeeper import transfer, tree_writer
+from kafkapy.tools.zookeeper import shell, transfer, tree_writer
 from kafkapy.tools.zookeeper.transfer import (
     export_from_directory,
     export_from_zookeeper,
@@ -19,6 +19,7 @@ from kafkapy.tools.zookeeper.tree_reader import TreeError, read_tree
 from kafkapy.tools.zookeeper.tree_writer import make_root
 from kafkapy.tools.zookeeper.znode_file import ZnodeFileError, read_znodes
 from tests.harness.processes.own_zookeeper import OwnZooKeeper
+from tests.harness.processes.waiting import LIMIT_S, wait_until
 
 Connect = Callable[[str], KazooClient]
 
@@ -130,6 +131,22 @@ def test_a_directory_has_the_same_as_its_server(tmp_path: Path) -> None:
     two = export_from_directory(data_dir, by_directory, force=False, warn=str)
     assert one == two
     assert read_znodes(by_client) == read_znodes(by_directory)
+
+
+def test_a_server_that_ends_between_two_requests_does_not_keep_the_command_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shell, "CONNECT_LIMIT_S", 0.5)
+    with OwnZooKeeper(tmp_path / "data") as server:
+
+        def read(client: KazooClient) -> None:
+            server.stop()
+            wait_until(lambda: not client.connected, "the connection is lost")
+            client.get_async("/").get(LIMIT_S)
+
+        monkeypatch.setattr(transfer, "read_tree", read)
+        with pytest.raises(TreeError, match="the connection broke: Connection"):
+            export_from_zookeeper(server.connect(), {}, tmp_path / "x", force=False, warn=str)
 
 
 def test_a_lost_connection_is_told(
