@@ -127,16 +127,18 @@ class State:
         self._path = path
         self.cursors: dict[str, Cursor] = {}
         self.finished_files: dict[tuple[int, int], Cursor] = {}
-        if path.exists():
-            try:
-                data = json.loads(path.read_bytes())
-                self.cursors = {p: cursor_from_json(c) for p, c in data["files"].items()}
-                finished_files = map(cursor_from_json, data["done"])
-                self.finished_files = {cursor.identity: cursor for cursor in finished_files}
-            except (ValueError, KeyError, AttributeError, TypeError) as error:
-                raise ConfigError(f"{path} is no state of an agent: {error}") from error
-            except OSError as error:
-                raise ConfigError(f"Cannot read {path}: {error.strerror}") from error
+        self.is_new = False
+        try:
+            data = json.loads(path.read_bytes())
+            self.cursors = {p: cursor_from_json(c) for p, c in data["files"].items()}
+            finished_files = map(cursor_from_json, data["done"])
+            self.finished_files = {cursor.identity: cursor for cursor in finished_files}
+        except FileNotFoundError:
+            self.is_new = True
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            raise ConfigError(f"{path} is no state of an agent: {error}") from error
+        except OSError as error:
+            raise ConfigError(f"Cannot read {path}: {error.strerror}") from error
 
     def save(self) -> None:
         """Save the positions atomically.
@@ -198,9 +200,8 @@ class Agent:
         self._state = state
         self._sink = sink
         self._warn = warn
-        self._from_end = (
-            from_end and not state.cursors
-        )  # applies only to files that exist at the very first start
+        # Applies only to files that exist at the very first start.
+        self._from_end = from_end and state.is_new
         self._tails: dict[str, FileTail] = {}
         # Names that were reported to `warn`, so that each is reported once.
         self._links: set[str] = set()
@@ -236,7 +237,10 @@ class Agent:
         With `finished`, a last line without a line end is sent too.
         """
         self._open_new()
-        self._from_end = False
+        if self._from_end:
+            # The next start continues here, also if no line of this one is acknowledged.
+            self._save()
+            self._from_end = False
         tails = list(self._tails.items())
         return sum(self._advance(name, tail, finished) for name, tail in tails)
 

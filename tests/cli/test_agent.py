@@ -75,8 +75,8 @@ def test_words_that_are_missing(tmp_path: Path) -> None:
 
 def test_no_start_sends_lines_that_the_next_start_would_send_again(tmp_path: Path) -> None:
     """Their positions cannot be saved. Under a service manager, the topic would be flooded."""
-    (tmp_path / "file").touch()
-    state = tmp_path / "file" / "state"
+    (tmp_path / "state.part").mkdir()
+    state = tmp_path / "state"
     words = ["--bootstrap-server", "127.0.0.1:1", "--topic", "t", "--once", "/nope/*"]
     done = kafkapy("agent", *words, "--state", str(state))
     assert f"Cannot write {state}: " in done.stderr

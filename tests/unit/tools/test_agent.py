@@ -250,6 +250,26 @@ def test_from_the_end_is_for_what_is_there_at_the_first_start(machine: Machine) 
     assert machine.run(from_end=True) == ["new", "whole"]
 
 
+def test_lines_after_a_first_start_that_was_stopped_without_brokers_are_sent(
+    machine: Machine,
+) -> None:
+    """They were skipped, because the first start saved its positions only with its first lines."""
+    machine.log("old\n")
+    assert machine.run(from_end=True, refuse=True) == []
+    machine.log("new\n")
+    assert machine.run(from_end=True) == ["new"]
+
+
+def test_a_file_that_is_made_after_a_first_start_without_files_is_sent(machine: Machine) -> None:
+    assert machine.run(from_end=True) == []
+    machine.log("new\n")
+    assert machine.run(from_end=True) == ["new"]
+    (machine.root / "app.log").unlink()
+    assert machine.run(from_end=True) == ["new"]
+    machine.log("newer\n", "other.log")
+    assert machine.run(from_end=True) == ["new", "newer"]
+
+
 def test_a_line_that_cannot_be_delivered_ends_it_and_is_not_forgotten(machine: Machine) -> None:
     machine.log("a\n")
     sink = Sink(Stop())
@@ -273,8 +293,11 @@ def test_a_state_that_cannot_be_read_or_written_is_named(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match=rf"^Cannot read {tmp_path}: Is a directory$"):
         State(tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(AgentError, match=rf"^Cannot write {tmp_path}/file/state: "):
-        State(tmp_path / "file" / "state").save()
+    with pytest.raises(ConfigError, match=rf"^Cannot read {tmp_path}/file/state: Not a directory$"):
+        State(tmp_path / "file" / "state")
+    (tmp_path / "state.part").mkdir()
+    with pytest.raises(AgentError, match=rf"^Cannot write {tmp_path}/state: Is a directory$"):
+        State(tmp_path / "state").save()
 
 
 def test_the_state_is_whole_or_the_old_one(machine: Machine) -> None:
