@@ -16,7 +16,10 @@ _WRITER: Final = re.compile(
     r"^\[?(?P<role>Controller|Broker) (?:id=)?(?P<id>\d+)(?: epoch[= ](?P<epoch>\d+))?\]?:? "
 )
 # Patterns of lines with a leader, in both formats; -1 means none.
-_LEADER: Final = re.compile(r"\bleader[=:] ?(-?\d+)|\bwith leader (-?\d+)", re.IGNORECASE)
+_LEADER: Final = re.compile(
+    r"\b(?:leader[=:] ?|with leader |current leader is )(-?\d+)", re.IGNORECASE
+)
+_LEADER_EPOCH: Final = re.compile(r"\bleader ?epoch[=: ](\d+)", re.IGNORECASE)
 _ISR: Final = re.compile(
     r"\bISR:((?:-?\d+,?)+?)(?=,[A-Z]|\))|\bisr=(?:List\(|\[)([\d, ]*)|\bISR \[([\d, ]*)\]"
 )
@@ -24,7 +27,7 @@ _ISR_BROKERS: Final = re.compile(r"isrWithBrokerEpoch=\S*?\((.*?)\), leaderRecov
 _BROKER_ID: Final = re.compile(r"brokerId=(\d+)")
 _LOST_LEADER: Final = re.compile(r"from \w+ to (?:OfflinePartition|NonExistentPartition)\b")
 # Lines that change the leader. A controller's request, or its receipt at a broker, does not yet.
-_CHANGES_LEADER: Final = re.compile(r"to OnlinePartition|state changed to \(|^Leader ")
+_CHANGES_LEADER: Final = re.compile(r"to OnlinePartition|state changed to \(|^Leader |^Follower ")
 _BECAME_LEADER: Final = re.compile(r"^Leader \S+ ")
 
 
@@ -60,12 +63,18 @@ def timeline(lines: Iterable[tuple[bytes, bytes, str]]) -> Timeline:
     """Parse the merged lines of one partition."""
     events: list[Event] = []
     changes: list[tuple[str, str]] = []
+    newest_epoch = -1
     for date, line, _ in lines:
         event = _event(date.decode(), line.decode(errors="replace"), events)
         events.append(event)
+        epoch = _leader_epoch(event)
+        if event.message.startswith("Follower ") and epoch <= newest_epoch:
+            continue  # known already: brokers follow later than the leader leads
         leader = _new_leader(event)
-        if leader is not None and (not changes or changes[-1][1] != leader):
-            changes.append((event.time, leader))
+        if leader is not None:
+            newest_epoch = max(newest_epoch, epoch)
+            if not changes or changes[-1][1] != leader:
+                changes.append((event.time, leader))
     ends = [since for since, _ in changes[1:]] + ([events[-1].time] if events else [])
     return Timeline(
         events,
@@ -93,7 +102,12 @@ def _leader(writer: str, message: str) -> int | None:
     if _BECAME_LEADER.match(message) and writer.startswith("Broker "):
         return int(writer.split()[1])
     found = _LEADER.search(message)
-    return None if found is None else int(found[1] or found[2])
+    return None if found is None else int(found[1])
+
+
+def _leader_epoch(event: Event) -> int:
+    found = _LEADER_EPOCH.search(event.message)
+    return -1 if found is None else int(found[1])
 
 
 def _isr(message: str) -> str | None:

@@ -75,6 +75,34 @@ def test_the_old_era() -> None:
     assert [(row.leader, row.duration_ms) for row in found.leaderships] == [("3", 2000), ("4", 0)]
 
 
+def follower(broker: int, leader: int, epoch: int) -> str:
+    return (
+        f"[Broker id={broker}] Follower t-0 starts at leader epoch {epoch} from offset 5 with"
+        f" partition epoch 1 and high watermark 5. Current leader is {leader}. Previous leader"
+        f" Some(0) and previous leader epoch was {epoch - 1}."
+    )
+
+
+def leader(broker: int, epoch: int) -> str:
+    return f"[Broker id={broker}] Leader t-0 with topic id Some(x) starts at leader epoch {epoch}"
+
+
+def test_the_log_of_one_broker_names_the_leader_that_it_follows() -> None:
+    """The log of the next leader may be lost. The last leader seemed to lead to the end."""
+    found = timeline(merged(leader(0, 3), follower(0, 2, 4), follower(0, 1, 5)))
+    assert [event.leader for event in found.events] == [0, 2, 1]
+    assert [(row.leader, row.duration_ms) for row in found.leaderships] == [
+        *(("0", 1000), ("2", 1000), ("1", 0))
+    ]
+
+
+def test_a_follower_that_is_late_does_not_change_the_leader_back() -> None:
+    offline = C + "Changed partition t-0 state from OnlinePartition to OfflinePartition"
+    lines = (leader(0, 3), leader(1, 4), follower(2, 0, 3), follower(2, 1, 4), offline)
+    found = timeline(merged(*lines, follower(3, 1, 4)))
+    assert [row.leader for row in found.leaderships] == ["0", "1", "none"]
+
+
 def test_nothing() -> None:
     assert timeline([]) == ([], [])
 
