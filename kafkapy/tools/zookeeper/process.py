@@ -106,7 +106,7 @@ def effective_config(
         ConfigError: a client port is not a valid port.
     """
     # Apache's server ignores blanks around values. In Java's properties, those at the end count.
-    given = {**{key: value.strip() for key, value in file.items()}, **overrides}
+    given = {key: value.strip() for key, value in {**file, **overrides}.items()}
     server_defaults = APACHE_DEFAULTS if implementation is Implementation.APACHE else {}
     config = {**DEFAULTS, **server_defaults, **given, **_addresses(given)}
     if "secureClientPort" in given and "clientPort" not in given:
