@@ -4,7 +4,6 @@ passwords, and directories that another user has prepared.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from pathlib import Path
@@ -36,11 +35,16 @@ def check_owner(directory: Path, option: str) -> None:
     and its properties would act with the rights of this user. A missing directory is accepted.
 
     Raises:
-        ConfigError: it belongs to another user than root; `option` names another directory.
+        ConfigError: it belongs to another user than root; `option` names another directory. Or it
+            cannot be reached.
     """
-    with contextlib.suppress(FileNotFoundError):
+    try:
         is_shared = directory.parent.stat().st_mode & stat.S_ISVTX
         if is_shared and directory.lstat().st_uid not in (0, os.geteuid()):
             raise ConfigError(
                 f"{directory} belongs to another user: name another one with {option}"
             )
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigError(f"Cannot use {directory}: {error.strerror}") from error

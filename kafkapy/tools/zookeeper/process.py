@@ -144,7 +144,7 @@ def check(config: Mapping[str, str], implementation: Implementation) -> None:
     if running is not None:
         raise ConfigError(f"A ZooKeeper runs on {config['dataDir']} already, with pid {running}")
     for other in set(Implementation) - {implementation}:
-        if (Path(config["dataDir"]) / _DATA_NAMES[other]).exists():
+        if os.path.exists(Path(config["dataDir"]) / _DATA_NAMES[other]):
             raise ConfigError(
                 f"{config['dataDir']} holds the data of the other ZooKeeper ({_DATA_NAMES[other]}):"
                 f" start it with --implementation {other}, or name another directory"

@@ -57,7 +57,10 @@ def read_stored_tree(directory: Path) -> TreeSnapshot:
         ConfigError: the directory has no znodes, or their file cannot be read.
         JournalCorrupt: the file is damaged.
     """
-    found = [name for name in (DATA_FILE, EMBEDDED_STORE_FILE) if (directory / name).exists()]
+    try:
+        found = [name for name in (DATA_FILE, EMBEDDED_STORE_FILE) if (directory / name).exists()]
+    except OSError as error:
+        raise ConfigError(f"Cannot read {directory}: {error.strerror}") from error
     if not found:
         raise ConfigError(
             f"There is neither {DATA_FILE} nor {EMBEDDED_STORE_FILE} in {directory}: name the data"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -57,7 +58,7 @@ def write_znodes(file: Path, rows: Sequence[ZnodeRow], source: str) -> str:
     Raises:
         ZnodeFileError: the file exists already, or cannot be written.
     """
-    if file.exists():
+    if os.path.exists(file):
         raise ZnodeFileError(f"{file} exists already: name another file")
     # A directory's name need not be UTF-8.
     shown_source = source.encode(errors="surrogateescape").decode(errors="replace")

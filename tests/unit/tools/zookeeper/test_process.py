@@ -115,6 +115,13 @@ def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         prepare(effective_config({}, {"dataDir": str(tmp_path / "file" / "data")}))
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 300 + "/data"])
+def test_a_data_directory_that_cannot_be_searched_is_named(tmp_path: Path, name: str) -> None:
+    config = effective_config({}, {"dataDir": str(tmp_path / name), "clientPort": str(free_port())})
+    with pytest.raises(ConfigError, match=r"^Cannot .*: File name too long$"):
+        start_in_background(config, Implementation.KAFKAPY, 1.0)
+
+
 def test_an_output_that_cannot_be_written_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

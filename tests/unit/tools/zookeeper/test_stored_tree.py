@@ -72,6 +72,12 @@ def test_a_directory_without_znodes_and_a_damaged_file(tmp_path: Path) -> None:
         read_stored_tree(tmp_path)
 
 
+def test_a_directory_that_cannot_be_searched_is_named(tmp_path: Path) -> None:
+    """It was reported as a bug of kafkapy. Root may search each directory, so its name is long."""
+    with pytest.raises(ConfigError, match=r"^Cannot read .*: File name too long$"):
+        read_stored_tree(tmp_path / ("x" * 300))
+
+
 @pytest.mark.parametrize("name", ["kafkapy.pid", "kafkapy-zookeeper.pid"])
 def test_the_process_on_a_directory(name: str, tmp_path: Path) -> None:
     assert process_on(tmp_path) is None

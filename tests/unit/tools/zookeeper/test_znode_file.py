@@ -71,6 +71,11 @@ def test_a_power_cut_after_an_export_takes_nothing(
     assert read_znodes(file) == ROWS
 
 
+def test_a_directory_that_cannot_be_searched_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ZnodeFileError, match=r"^Cannot write .*: File name too long$"):
+        write_znodes(tmp_path / ("x" * 300) / "znodes", ROWS, "zk")
+
+
 def test_a_directory_whose_name_is_not_utf_8_is_exported(tmp_path: Path) -> None:
     write_znodes(tmp_path / "znodes", ROWS, "/zk\udcff")
     assert read_znodes(tmp_path / "znodes") == ROWS
