@@ -9,6 +9,7 @@ Broker N has these properties:
     log.dirs               each with -N behind its name
     kafkapy.log.dir        the same, if the file has it
     zookeeper.connect      if the file has none, the store of broker 0
+    kafkapy.zookeeper.listen   none, if the file has it: only broker 0 serves its store
 
 `broker.rack` of all brokers is the machine's name unless the file sets it. So the replicas of a
 partition are on different machines if the cluster has enough machines.
@@ -59,6 +60,8 @@ def overrides(
         found[LISTEN if number == 0 else "zookeeper.connect"] = store
     if number == 0:
         return found
+    if properties.get(LISTEN):
+        found[LISTEN] = ""  # that of broker 0
     for key in ("broker.id", "node.id"):
         broker_id = int_property(properties, key, -1)
         if broker_id >= 0:

@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_environment import LOGIN_CONFIG
+from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.tools.supervisor.process_properties import LISTEN, check, check_store, overrides
 from kafkapy.tools.supervisor.supervisor import Supervisor
 
@@ -56,6 +57,15 @@ def test_without_zookeeper_the_first_broker_serves_its_store_to_the_others() -> 
     second = overrides({}, 1, "m", STORE)
     assert second["zookeeper.connect"] == STORE
     assert LISTEN not in second
+
+
+def test_a_broker_that_serves_its_store_at_an_address_can_become_several() -> None:
+    """The others did not start: they had kafkapy.zookeeper.listen and zookeeper.connect."""
+    file = {"log.dirs": "/logs", LISTEN: STORE}
+    first, second = (KafkaConfig({**file, **overrides(file, n, "m", STORE)}) for n in (0, 1))
+    assert (first.zookeeper_listen, first.is_embedded) == (("127.0.0.1", 2181), True)
+    assert (second.zookeeper_listen, second.is_embedded) == (None, False)
+    assert second.get_str("zookeeper.connect") == STORE
 
 
 def test_an_id_of_many_brokers_is_not_one_that_is_generated() -> None:
