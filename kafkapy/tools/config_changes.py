@@ -35,13 +35,14 @@ class ConfigChange:
 
 
 def parse_add_config(text: str) -> dict[str, str]:
-    """Parse `k1=v1,k2=[v1,v2],k3=`. Brackets protect commas and equal signs, and are removed.
+    """Parse `k1=v1,k2=[v1,v2],k3=`. Brackets protect commas and equal signs, and are removed. As in
+    Kafka, commas at the end have no effect.
 
     Raises:
         ConfigError: an item is not key=value, or a key has an invalid character.
     """
     sets: dict[str, str] = {}
-    for item in _COMMA.split(text):
+    for item in _COMMA.split(text.rstrip(",") or text):
         parts = _EQUALS.split(item)
         if len(parts) != 2:
             raise ConfigError(

@@ -22,13 +22,16 @@ from kafkapy.tools.config_changes import (
         ("a=[x=y],b=[]", {"a": "x=y", "b": ""}),
         ("a=x[1]y", {"a": "x1y"}),
         ("a=1,a=2", {"a": "2"}),
+        # Java's `split` drops empty texts at the end, so a script may join with commas.
+        ("a=1,", {"a": "1"}),
+        ("a=[1,2],,", {"a": "1,2"}),
     ],
 )
 def test_values(text: str, expected: dict[str, str]) -> None:
     assert parse_add_config(text) == expected
 
 
-@pytest.mark.parametrize("text", ["a", "a=b=c", "a=1,", "", "a=1,b"])
+@pytest.mark.parametrize("text", ["a", "a=b=c", ",a=1", "a=1,,b=2", "a=1, ", "", "a=1,b"])
 def test_what_is_not_key_value(text: str) -> None:
     with pytest.raises(ConfigError, match='must be in the format "key=val"'):
         parse_add_config(text)
