@@ -268,12 +268,13 @@ def timeout_of(requested_ms: int) -> int:
 
 
 def check_host_ports(servers: str | None) -> None:
-    """Check a server list as some of Kafka's tools do (`ToolsUtils.validatePortOrExit`).
+    """Check a server list as some of Kafka's tools do (`ToolsUtils.validateBootstrapServer`).
+    Commas at the end have no effect.
 
     Raises:
         UsageError: a part is not host:port.
     """
-    for part in (servers or "").split(",") if servers is not None else ():
+    for part in () if servers is None else (servers.rstrip(",") or servers).split(","):
         if not re.fullmatch(_HOST_PORT, part):
             raise UsageError("Please provide valid host:port like host1:9091,host2:9092")
 

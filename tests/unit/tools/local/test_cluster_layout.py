@@ -56,6 +56,7 @@ def test_a_cluster_grows_and_keeps_what_it_has(tmp_path: Path) -> None:
     ("brokers", "base_port", "overrides", "said"),
     [
         (1, None, {}, r"has 2 brokers: it can grow but not shrink to 1"),
+        (60_000, None, {}, r"There are no 60000 ports from 9092"),
         (None, 9000, {}, r"keeps its ports, whose base port is 9092"),
         *((None, None, {key: "x"}, f"{key} is chosen for each broker") for key in GENERATED_KEYS),
     ],
