@@ -122,8 +122,8 @@ class ClusterLayout:
         """The layout with another number of brokers and additional overrides.
 
         Raises:
-            ConfigError: fewer brokers than before, other ports, another ZooKeeper, or a key that
-              the cluster sets.
+            ConfigError: fewer brokers than before, more than there are ports, other ports, another
+              ZooKeeper, or a key that the cluster sets.
         """
         check_overrides(overrides)
         if zookeeper not in (None, self.zookeeper):
@@ -142,7 +142,12 @@ class ClusterLayout:
                 f"The cluster in {self.directory} has {len(ports)} brokers: it can grow but not"
                 f" shrink to {brokers}"
             )
-        for broker_id in range(len(ports) + 1, (brokers or 0) + 1):
+        wanted = brokers or len(ports)
+        if self.base_port and not 2 <= self.base_port <= 65536 - wanted:
+            raise ConfigError(
+                f"There are no {wanted} ports from {self.base_port}, and one below it"
+            )
+        for broker_id in range(len(ports) + 1, wanted + 1):
             taken = {self.zookeeper_port, *ports.values()}
             ports[broker_id] = _port(self.base_port, broker_id - 1, taken)
         return replace(self, broker_ports=ports, overrides={**self.overrides, **overrides})
@@ -173,8 +178,6 @@ def create(
     """
     if brokers < 1:
         raise ConfigError(f"A cluster needs at least one broker, not {brokers}")
-    if base_port and not 2 <= base_port <= 65536 - brokers:
-        raise ConfigError(f"There are no {brokers} ports from {base_port}, and one below it")
     chosen = zookeeper or Implementation.KAFKAPY
     layout = ClusterLayout(directory, base_port, _port(base_port, -1, ()), zookeeper=str(chosen))
     return layout.with_changes(brokers, None, overrides)
