@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kafkapy.client.cluster import Cluster
@@ -15,7 +15,7 @@ from kafkapy.client.metadata import ClusterMetadata
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools.local import background, broker_processes
 from kafkapy.tools.local.background import LaunchedServer
-from kafkapy.tools.local.cluster_layout import HOST, ClusterLayout, server_properties
+from kafkapy.tools.local.cluster_layout import HOST, ClusterLayout, load, server_properties
 from kafkapy.tools.local.ports import check_port
 from kafkapy.tools.local.private_files import write_config_privately
 from kafkapy.tools.zookeeper import process as zookeeper_process
@@ -66,14 +66,20 @@ class LocalCluster:
 
         Raises:
             ConfigError: a port is in use, or a process did not start. Then the servers that this
-              call started are stopped.
+              call started are stopped, and new overrides are not kept.
         """
         self._check(self.layout.broker_ids)
+        previous = load(self.layout.directory)
         self.layout.save()
-        with background.end_on_failure() as started:
-            self._start_zookeeper(started)
-            self._start_brokers(self.layout.broker_ids, started)
-            self._wait_until_metadata_complete()
+        try:
+            with background.end_on_failure() as started:
+                self._start_zookeeper(started)
+                self._start_brokers(self.layout.broker_ids, started)
+                self._wait_until_metadata_complete()
+        except BaseException:
+            # No option removes an override, so a wrong one would fail all later starts.
+            replace(self.layout, overrides=previous.overrides if previous else {}).save()
+            raise
         self._print_line(f"The cluster is ready; bootstrap servers: {self.bootstrap_servers}")
 
     def stop(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools.local import broker_processes
-from kafkapy.tools.local.cluster_layout import ClusterLayout
+from kafkapy.tools.local.cluster_layout import ClusterLayout, load
 from kafkapy.tools.local.local_cluster import LocalCluster
 from kafkapy.tools.zookeeper import process as zookeeper_process
 from tests.harness.processes.broker_process import free_port
@@ -123,6 +123,17 @@ def test_a_start_that_fails_ends_what_it_started(tmp_path: Path) -> None:
     assert [line.split(" at ")[0] for line in said] == ["ZooKeeper: started"]
     assert cluster.zookeeper_pid() is None
     assert not zookeeper_process.serves("127.0.0.1", layout.zookeeper_port)
+
+
+def test_a_wrong_override_does_not_fail_the_starts_without_it(tmp_path: Path) -> None:
+    """It was kept, and there is no option that removes an override."""
+    layout = ClusterLayout(
+        tmp_path / "c", 0, free_port(), {1: free_port()}, {"num.partitions": "7"}
+    )
+    layout.save()
+    with pytest.raises(ConfigError, match=r"Broker 1: The broker ended with status 1"):
+        LocalCluster(layout.with_changes(None, None, {"num.io.threads": "x"})).start()
+    assert load(layout.directory) == layout
 
 
 @pytest.mark.parametrize("verb", ["kill", "restart"])
