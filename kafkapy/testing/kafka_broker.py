@@ -177,7 +177,7 @@ class KafkaBroker:
         of transactions that were not committed are left out.
 
         Raises:
-            ApiError: UNKNOWN_TOPIC_OR_PARTITION.
+            ApiError: UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED, ...
         """
         return read_topic(self.bootstrap_servers, topic, read_committed, self._client_properties)
 

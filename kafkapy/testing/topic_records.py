@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafkapy.admin.errors import topic_error
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.offsets import EARLIEST_TIMESTAMP
@@ -36,13 +37,13 @@ def read_topic(
     """All present records of a topic, by partition and offset. `properties` are those of a client.
 
     Raises:
-        ApiError: UNKNOWN_TOPIC_OR_PARTITION; REQUEST_TIMED_OUT: not all records were read within
-            `READ_LIMIT_S`.
+        ApiError: UNKNOWN_TOPIC_OR_PARTITION; TOPIC_AUTHORIZATION_FAILED; REQUEST_TIMED_OUT: not all
+            records were read within `READ_LIMIT_S`.
     """
     with Cluster(servers, properties) as cluster:
         found = cluster.metadata([topic], refresh=True).topics[topic]
         if found.error is not ErrorCode.NONE:
-            raise ApiError(found.error, f"Topic '{topic}' does not exist")
+            raise topic_error(found.error, topic, f"Topic '{topic}' does not exist")
         partitions = [TopicPartition(topic, index) for index in found.partitions]
         # librdkafka would take half a second to find the first offsets.
         starts = cluster.list_offsets(dict.fromkeys(partitions, EARLIEST_TIMESTAMP))

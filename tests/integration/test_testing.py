@@ -447,6 +447,15 @@ def test_a_login_without_rights_on_groups_reads_a_topic() -> None:
             assert values(broker, "t") == [b"1"]
 
 
+def test_a_topic_that_a_login_may_not_read_is_not_said_to_be_missing() -> None:
+    with KafkaBroker(
+        {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
+    ) as broker:
+        with pytest.raises(ApiError, match=r"^Topic t: Topic authorization failed\.$") as found:
+            broker.records("t")
+        assert found.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
 def test_the_fixtures_log_in_at_a_broker_that_requires_it(tmp_path: Path) -> None:
     (tmp_path / "test_secured.py").write_text(SECURED_TESTS)
     expect_passed(1, tmp_path)
