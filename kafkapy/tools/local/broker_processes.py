@@ -33,9 +33,16 @@ _LISTENING: Final = re.compile(rb"Awaiting socket connections on (\S+:\d+)\.")
 
 
 def log_dirs(properties: Mapping[str, str]) -> list[str]:
-    """The log directories in broker properties."""
+    """The log directories in broker properties.
+
+    Raises:
+        ConfigError: there is none.
+    """
     text = properties.get("log.dirs") or properties.get("log.dir") or DEFAULT_LOG_DIR
-    return comma_separated(text)
+    found = comma_separated(text)
+    if not found:
+        raise ConfigError("log.dirs is empty: name at least one directory")
+    return found
 
 
 def broker_of(directories: Sequence[str]) -> int | None:

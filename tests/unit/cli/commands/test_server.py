@@ -77,6 +77,9 @@ def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
             'Option "[override]" can\'t be used with "install-service"',
         ),
         (["start", "--run-as", "kafka"], 'Option "[run-as]" can\'t be used with "start"'),
+        # A template of two unset variables; IndexError, with "a bug in kafkapy".
+        (["start", "--daemon", "--override", "log.dirs=,"], "log.dirs is empty: name at least one"),
+        (["stop", "--override", "log.dirs=,"], "log.dirs is empty: name at least one directory"),
         (["start", "/nope"], "Cannot read /nope: No such file or directory"),
         (["stop", "--timeout-ms", "3000000000"], "Cannot parse argument '3000000000' of option t"),
         (["stop", "--log-dir", "/nope", "--pid", "x"], "Cannot parse argument 'x' of option pid"),
