@@ -174,10 +174,12 @@ def create(
     `base_port` on. 0 means free ports.
 
     Raises:
-        ConfigError: the number of brokers or the ports are invalid.
+        ConfigError: the number of brokers, the ports or the directory are invalid.
     """
     if brokers < 1:
         raise ConfigError(f"A cluster needs at least one broker, not {brokers}")
+    if "," in str(directory):
+        raise ConfigError(f"{directory} has a comma, which separates log directories")
     chosen = zookeeper or Implementation.KAFKAPY
     layout = ClusterLayout(directory, base_port, _port(base_port, -1, ()), zookeeper=str(chosen))
     return layout.with_changes(brokers, None, overrides)

@@ -86,6 +86,14 @@ def test_what_is_no_cluster(tmp_path: Path, brokers: int, base_port: int, said: 
         create(tmp_path, brokers, base_port, {})
 
 
+def test_no_cluster_is_made_in_a_directory_whose_brokers_could_not_be_stopped(
+    tmp_path: Path,
+) -> None:
+    """Brokers took the path for two log directories, and `cluster stop` found no broker."""
+    with pytest.raises(ConfigError, match=r"/a,b has a comma, which separates log directories"):
+        create(tmp_path / "a,b", 1, 9092, {})
+
+
 @pytest.mark.parametrize(
     ("brokers", "replication_factor", "min_isr"), [(1, "1", "1"), (2, "2", "1"), (5, "3", "2")]
 )
