@@ -250,6 +250,8 @@ class Supervisor:
                 f"{event}, {child.policy.deaths} times in a row, and is not started again."
                 f"{child.launched.last_lines()}"
             )
+            # The others would fail too if the property file was broken meanwhile.
+            self._abandon_rolling_restart(f"Broker {child.number} did not start again")
             return
         child.state = State.DEAD
         child.restart_due_s = now_s + delay_ms / 1000
@@ -302,12 +304,15 @@ class Supervisor:
         if self._is_fully_replicated():
             self._send_term(self._to_restart.popleft())
         elif now_s >= self._restart_deadline_s:
+            self._abandon_rolling_restart(
+                f"Partitions have lacked replicas for {_ROLLING_RESTART_LIMIT_S:.0f} s"
+            )
+
+    def _abandon_rolling_restart(self, reason: str) -> None:
+        if self._to_restart:
             not_restarted = ", ".join(str(child.number) for child in self._to_restart)
             self._to_restart.clear()
-            self._log(
-                f"Partitions have lacked replicas for {_ROLLING_RESTART_LIMIT_S:.0f} s:"
-                f" not restarted: {not_restarted}"
-            )
+            self._log(f"{reason}: not restarted: {not_restarted}")
 
     def _is_fully_replicated(self) -> bool:
         texts = [fetch_text(port) for port in self._metrics_ports().values()]

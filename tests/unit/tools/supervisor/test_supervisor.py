@@ -198,6 +198,35 @@ def test_a_start_that_takes_long_does_not_end_a_rolling_restart(
     assert said == ["Restarting 2 brokers, one after the other"]
 
 
+def test_a_property_file_that_was_broken_takes_one_broker_down_and_not_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without replicas no partition is under-replicated, so that did not end the restart."""
+    said: list[str] = []
+    supervisor = Supervisor(2, [], {"log.dirs": str(tmp_path)}, said.append)
+    monkeypatch.setattr(supervisor, "_is_fully_replicated", lambda: True)
+    for number in range(3):
+        running: Any = Running()
+        launched = LaunchedServer(running, tmp_path / "output", 0)
+        supervisor._children.append(
+            Child(number, [], launched.output, 1, launched, 0.0, State.SERVING)
+        )
+    ended: Any = Ended()
+    monkeypatch.setattr(
+        broker_processes, "launch", lambda *_, **__: LaunchedServer(ended, tmp_path / "o", 0)
+    )
+    supervisor.restart()
+    supervisor._rolling_restart_step()
+    first, *others = supervisor._children
+    while first.state is not State.GIVEN_UP:
+        first.restart_due_s = 0.0
+        supervisor._update(first)
+    supervisor._checked_s = 0.0
+    supervisor._rolling_restart_step()
+    assert [other.state for other in others] == [State.SERVING] * 2
+    assert said[-1] == "Broker 0 did not start again: not restarted: 1, 2"
+
+
 def test_a_broker_that_starts_again_gets_a_port_of_metrics_that_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
