@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
-from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.errors import ApiError
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 
@@ -47,8 +48,7 @@ def describe_features(cluster: Cluster) -> Features:
     """
     request = ApiVersionsRequest(client_software_name="kafkapy", client_software_version="0.1")
     response = cluster.request(request)
-    if response.error_code:
-        raise ApiError(ErrorCode(response.error_code))
+    check(response.error_code)
     levels = {each.name: each.max_version_level for each in response.finalized_features}
     found = [
         FeatureDescription(each.name, each.min_version, each.max_version, levels.get(each.name, 0))
@@ -86,4 +86,4 @@ def update_features(
 
 
 def _error(code: int, message: str | None) -> ApiError | None:
-    return ApiError(ErrorCode(code), message or "") if code else None
+    return api_error(code, message) if code else None

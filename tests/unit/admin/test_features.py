@@ -38,6 +38,17 @@ def test_each_feature_has_its_own_error_before_version_2() -> None:
     ]
 
 
+def test_a_refusal_without_a_message_has_the_reason_of_kafkas_tool() -> None:
+    """Brokers send none to a login that may not update features; the code's name was shown."""
+    answer = UpdateFeaturesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    script = {ApiKey.METADATA: metadata(), ApiKey.UPDATE_FEATURES: answer}
+    with Cluster("b:1", connector=ScriptedCluster(script).connect) as cluster:
+        found = update_features(cluster, {"a": 1}, UpgradeType.UPGRADE, validate_only=False)
+    assert [error and error.message for error in found.values()] == [
+        "Cluster authorization failed."
+    ]
+
+
 def test_a_dry_run_at_a_broker_that_only_has_version_0_changes_no_feature() -> None:
     """Version 0 has no flag for validation only: the broker would make the change."""
     script = {ApiKey.METADATA: metadata(), ApiKey.UPDATE_FEATURES: UpdateFeaturesResponse()}
