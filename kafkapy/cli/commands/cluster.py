@@ -188,7 +188,7 @@ def _id_report(found: ClusterMetadata) -> Report:
 
 def _endpoints_report(found: ClusterMetadata) -> Report:
     brokers = [broker for _, broker in sorted(found.brokers.items())]
-    cells = [(str(b.broker_id), b.host, str(b.port), str(b.rack), "broker") for b in brokers]
+    cells = [(str(b.broker_id), b.host, str(b.port), b.rack or "null", "broker") for b in brokers]
     rows = [ENDPOINT_COLUMNS, *cells]
     widths = [10, max(len(row[1]) for row in rows), 10, max(len(row[3]) for row in rows), 0]
     text = [

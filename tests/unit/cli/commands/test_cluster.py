@@ -160,6 +160,13 @@ def test_a_cluster_that_cannot_forget_says_so(words: list[str], status: int) -> 
     assert found.data == [{"broker": 7, "unregistered": False}]
 
 
+def test_a_broker_without_a_rack_is_shown_as_by_kafkas_tool() -> None:
+    words = ("cluster", "list-endpoints", "--bootstrap-server", "b:1")
+    outcome = kafkapy(*words, cluster=registrations())
+    _, line = outcome.stdout.splitlines()
+    assert line.split() == ["1", "b", "9001", "null", "broker"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
