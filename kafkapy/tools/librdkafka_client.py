@@ -102,19 +102,22 @@ _AUTHORIZATION_ERRORS: Final = {
     KafkaError.GROUP_AUTHORIZATION_FAILED: ErrorCode.GROUP_AUTHORIZATION_FAILED,
     KafkaError.CLUSTER_AUTHORIZATION_FAILED: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
 }
+# A fenced consumer gets the first one.
+_FINAL_ERRORS: Final = (KafkaError._FATAL, KafkaError._AUTO_OFFSET_RESET)
 
 
 def raise_if_final(error: KafkaError) -> None:
     """Check the error that a consumer got instead of a record.
 
-    librdkafka reports once that the topic or the group is forbidden, and then waits for ever;
-    Kafka's consumers fail. A fenced consumer gets _FATAL, for which `fatal()` is false.
+    librdkafka reports once that the topic or the group is forbidden, or that a partition has no
+    valid committed offset (`auto.offset.reset=none`), and then waits for ever; Kafka's consumers
+    fail. For the codes of `_FINAL_ERRORS`, `fatal()` is false.
 
     Raises:
         ApiError: the consumer cannot continue.
     """
     code = _AUTHORIZATION_ERRORS.get(error.code())
-    if code is not None or error.fatal() or error.code() == KafkaError._FATAL:
+    if code is not None or error.fatal() or error.code() in _FINAL_ERRORS:
         raise ApiError(code or ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
 
 

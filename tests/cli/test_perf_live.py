@@ -74,6 +74,18 @@ def test_a_reader_that_waits_too_long_says_so(kafkapy: Kafkapy) -> None:
     assert done.returncode == 0
 
 
+def test_a_group_without_offsets_does_not_hang_with_the_reset_policy_none(
+    kafkapy: Kafkapy,
+) -> None:
+    topic = make_topic(kafkapy, "verifiable-none")
+    kafkapy("verifiable-producer", "--topic", topic, "--max-messages", "1")
+    words = ("--topic", topic, "--group-id", "no-offsets", "--reset-policy", "none")
+    done = kafkapy("verifiable-consumer", *words)
+    assert done.returncode == 1
+    assert "no previously committed offset available" in done.stderr
+    assert events(done.stdout)[-1]["name"] == "shutdown_complete"
+
+
 def test_payloads_come_from_a_file(kafkapy: Kafkapy, tmp_path: Path) -> None:
     topic = make_topic(kafkapy, "perf-file")
     (tmp_path / "payloads").write_text("one\ntwo\n\n")

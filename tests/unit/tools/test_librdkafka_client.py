@@ -119,6 +119,13 @@ def test_errors_that_end_a_consumer(error: KafkaError, code: ErrorCode) -> None:
     assert (caught.value.code, caught.value.message) == (code, error.str())
 
 
+def test_a_reader_with_reset_none_and_no_valid_offset_does_not_wait_for_ever() -> None:
+    with pytest.raises(ApiError, match="no previously committed offset"):
+        raise_if_final(
+            KafkaError(KafkaError._AUTO_OFFSET_RESET, "no previously committed offset available")
+        )
+
+
 def test_errors_that_pass() -> None:
     raise_if_final(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
