@@ -21,6 +21,8 @@ _MEBI: Final = 1024.0 * 1024.0
 _PERCENTILES: Final = ((0.5, "50th"), (0.95, "95th"), (0.99, "99th"), (0.999, "99.9th"))
 _QUEUE_FULL_WAIT_S: Final = 0.1
 _INIT_LIMIT_S: Final = 30.0
+# A letter for each byte.
+_CAPITALS: Final = bytes(65 + byte % 26 for byte in range(256))
 
 
 class Totals(NamedTuple):
@@ -108,10 +110,12 @@ def percentiles(samples: Sequence[int], wanted: Sequence[tuple[float, str]]) -> 
 
 
 def random_payloads(size_bytes: int) -> Iterator[bytes]:
-    """One payload of random capitals, repeated. It is the same in every run."""
-    payload = bytes(random.Random(0).choices(range(65, 91), k=size_bytes))
+    """Payloads of random capitals, which are the same in every run. Each record has another one:
+    codecs would compress a repeated payload to almost nothing.
+    """
+    rng = random.Random(0)
     while True:
-        yield payload
+        yield rng.randbytes(size_bytes).translate(_CAPITALS)
 
 
 def monotonic_payloads() -> Iterator[bytes]:
