@@ -21,13 +21,15 @@ from kafkapy.security.kerberos.login import kerberos_login
 from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
 from kafkapy.security.tls import stores as tls_stores
 
+_DELIVERY_TIMEOUT: Final = "message.timeout.ms"
+_TRANSACTION_TIMEOUT_MS: Final = 60_000  # the default in both clients
 # Java's name -> librdkafka's.
 _RENAMED: Final = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "fetch.max.wait.ms": "fetch.wait.max.ms",
     "max.request.size": "message.max.bytes",
-    "delivery.timeout.ms": "message.timeout.ms",
+    "delivery.timeout.ms": _DELIVERY_TIMEOUT,
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
@@ -90,7 +92,7 @@ _ASSIGNORS: Final = {
     "CooperativeStickyAssignor": _COOPERATIVE,
 }
 # librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do.
-_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", "message.timeout.ms": "120000"}
+_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", _DELIVERY_TIMEOUT: "120000"}
 _CONSUMER_DEFAULTS: Final = {
     "isolation.level": "read_uncommitted",
     "allow.auto.create.topics": "true",
@@ -116,6 +118,11 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     durable = config.get("acks", "all") in ("all", "-1") and config.get("retries", "1") != "0"
     durable &= int_property(properties, _IN_FLIGHT, 5) <= _IN_ORDER_MAX
     config.setdefault("enable.idempotence", "true" if durable else "false")
+    if "transactional.id" in config:
+        # librdkafka refuses a delivery timeout that is longer than that of the transaction.
+        transaction_ms = int_property(config, "transaction.timeout.ms", _TRANSACTION_TIMEOUT_MS)
+        delivery_ms = int_property(config, _DELIVERY_TIMEOUT, 0)
+        config[_DELIVERY_TIMEOUT] = str(min(delivery_ms, transaction_ms))
     return config
 
 

@@ -86,6 +86,16 @@ def test_a_group_without_offsets_does_not_hang_with_the_reset_policy_none(
     assert events(done.stdout)[-1]["name"] == "shutdown_complete"
 
 
+def test_records_of_transactions_are_sent_and_committed(kafkapy: Kafkapy) -> None:
+    topic = make_topic(kafkapy, "perf-transactions")
+    words = ("--topic", topic, "--num-records", "200", "--record-size", "10", "--throughput", "-1")
+    done = kafkapy("producer-perf", *words, "--transaction-duration-ms", "5")
+    assert done.stdout.startswith("200 records sent, "), done.stderr
+    words = ("--topic", topic, "--from-beginning", "--max-messages", "200")
+    read = kafkapy("console-consumer", *words, "--isolation-level", "read_committed")
+    assert len(read.stdout.splitlines()) == 200
+
+
 def test_payloads_come_from_a_file(kafkapy: Kafkapy, tmp_path: Path) -> None:
     topic = make_topic(kafkapy, "perf-file")
     (tmp_path / "payloads").write_text("one\ntwo\n\n")

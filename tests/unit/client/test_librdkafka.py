@@ -111,6 +111,23 @@ def test_the_assignors_that_java_has_by_default_are_accepted() -> None:
     assert consumer_config(alone)["partition.assignment.strategy"] == "cooperative-sticky"
 
 
+@pytest.mark.parametrize(
+    ("given", "delivery_ms"),
+    [
+        ({}, "60000"),
+        ({"delivery.timeout.ms": "300000"}, "60000"),
+        ({"transaction.timeout.ms": "900000"}, "120000"),
+        ({"transaction.timeout.ms": "5000", "delivery.timeout.ms": "4000"}, "4000"),
+    ],
+)
+def test_a_transactional_producer_is_not_refused_for_its_delivery_timeout(
+    given: dict[str, str], delivery_ms: str
+) -> None:
+    config = producer_config({"transactional.id": "x", **given})
+    assert config["message.timeout.ms"] == delivery_ms
+    Producer({**config, "bootstrap.servers": "127.0.0.1:1"})
+
+
 def test_names_that_differ_are_translated_and_java_only_ones_dropped() -> None:
     config = producer_config(
         {
