@@ -34,22 +34,33 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
+_IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 # librdkafka's ranges. Java's clients accept more: 2147483647 for "never", and -1 for the system's
 # buffer size and for no limit of idle time, which are 0 here.
 _LIMITS: Final = {
+    "auto.commit.interval.ms": (0, 86_400_000),
     "batch.size": (1, 2**31 - 1),
     "connections.max.idle.ms": (0, 2**31 - 1),
     "fetch.max.bytes": (1_000_000, 2**31 - 513),
     "fetch.min.bytes": (1, 100_000_000),
     "fetch.wait.max.ms": (0, 300_000),
+    "linger.ms": (0, 900_000),
+    _IN_FLIGHT: (1, 1_000_000),
+    "max.partition.fetch.bytes": (1, 1_000_000_000),
     "max.poll.interval.ms": (1, 86_400_000),
     "message.max.bytes": (1000, 1_000_000_000),
+    "metadata.max.age.ms": (1, 86_400_000),
+    "reconnect.backoff.max.ms": (0, 3_600_000),
+    "reconnect.backoff.ms": (0, 3_600_000),
     "request.timeout.ms": (1, 900_000),
+    "retry.backoff.max.ms": (1, 300_000),
+    "retry.backoff.ms": (1, 300_000),
+    "socket.connection.setup.timeout.ms": (1000, 2**31 - 1),
     "socket.receive.buffer.bytes": (0, 100_000_000),
     "socket.send.buffer.bytes": (0, 100_000_000),
+    "transaction.timeout.ms": (1000, 2**31 - 1),
 }
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
-_IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 _IN_ORDER_MAX: Final = 5  # of an idempotent producer
 _DROPPED: Final = frozenset(
     {

@@ -101,6 +101,35 @@ def test_numbers_that_java_takes_and_librdkafka_does_not_become_the_nearest() ->
     assert producer_config({"batch.size": "many"})["batch.size"] == "many"  # refused by its name
 
 
+@pytest.mark.parametrize(
+    ("name", "java_has"),
+    [
+        ("auto.commit.interval.ms", 2**31 - 1),
+        ("max.partition.fetch.bytes", 2**31 - 1),
+        ("metadata.max.age.ms", 0),
+        ("metadata.max.age.ms", 2**63 - 1),
+        ("reconnect.backoff.max.ms", 2**31 - 1),
+        ("retry.backoff.max.ms", 2**31 - 1),
+        ("retry.backoff.ms", 0),
+        ("socket.connection.setup.timeout.ms", 500),
+    ],
+)
+def test_no_consumer_is_refused_for_a_time_or_size_that_java_has(name: str, java_has: int) -> None:
+    confluent_kafka.Consumer(consumer_config({"group.id": "g", name: str(java_has)})).close()
+
+
+@pytest.mark.parametrize(
+    ("name", "java_has"),
+    [
+        ("max.in.flight.requests.per.connection", 2**31 - 1),
+        ("retry.backoff.ms", 0),
+        ("transaction.timeout.ms", 500),
+    ],
+)
+def test_no_producer_is_refused_for_a_time_or_size_that_java_has(name: str, java_has: int) -> None:
+    Producer(producer_config({name: str(java_has)}))
+
+
 def test_the_assignors_that_java_has_by_default_are_accepted() -> None:
     package = "org.apache.kafka.clients.consumer"
     both = f"{package}.RangeAssignor,{package}.CooperativeStickyAssignor"
