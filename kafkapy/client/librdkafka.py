@@ -61,6 +61,11 @@ _LIMITS: Final = {
     "transaction.timeout.ms": (1000, 2**31 - 1),
 }
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
+# Pairs with librdkafka's defaults. It refuses a second time that is below the first; Java does not.
+_ORDERED: Final = (
+    (("session.timeout.ms", 45_000), ("max.poll.interval.ms", 300_000)),
+    (("reconnect.backoff.ms", 100), ("reconnect.backoff.max.ms", 10_000)),
+)
 _IN_ORDER_MAX: Final = 5  # of an idempotent producer
 _DROPPED: Final = frozenset(
     {
@@ -198,6 +203,10 @@ def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
     for name, (low, high) in _LIMITS.items():
         if _NUMBER.fullmatch(config.get(name, "")):
             config[name] = str(min(max(low, int(config[name])), high))
+    for (first, first_default), (second, second_default) in _ORDERED:
+        if first in config or second in config:
+            least = int_property(config, first, first_default)
+            config[second] = str(max(least, int_property(config, second, second_default)))
     security = security_from(properties)
     properties = security.properties
     config |= _stores(properties)

@@ -109,6 +109,10 @@ def test_numbers_that_java_takes_and_librdkafka_does_not_become_the_nearest() ->
         ("metadata.max.age.ms", 0),
         ("metadata.max.age.ms", 2**63 - 1),
         ("reconnect.backoff.max.ms", 2**31 - 1),
+        ("max.poll.interval.ms", 10_000),  # less than the session timeout
+        ("session.timeout.ms", 400_000),  # more than the poll interval
+        ("reconnect.backoff.ms", 20_000),  # more than the maximum
+        ("reconnect.backoff.max.ms", 50),
         ("retry.backoff.max.ms", 2**31 - 1),
         ("retry.backoff.ms", 0),
         ("socket.connection.setup.timeout.ms", 500),
