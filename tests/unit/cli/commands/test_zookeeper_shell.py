@@ -24,7 +24,7 @@ class Closing:
 
 
 def connect_to(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell, "connect", lambda hosts, properties: client)
+    monkeypatch.setattr(shell, "connect", lambda hosts, properties, reconnects: client)
 
 
 @pytest.mark.parametrize(
