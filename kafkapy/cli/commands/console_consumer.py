@@ -220,7 +220,7 @@ def _offset(text: str) -> int:
 
 def _renderer(options: ConsoleConsumerOptions) -> Any:
     """A function that renders a record as bytes: a formatter's text, or a line with an envelope."""
-    from kafkapy.tools.console.message_formatter import make_formatter
+    from kafkapy.tools.console.formatters import make_formatter
 
     if options.output is OutputFormat.json:
         return lambda message: to_json("console-consumer", [_json(message)]).encode() + b"\n"

@@ -64,7 +64,7 @@ def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
     from confluent_kafka import AcknowledgeType
 
     from kafkapy.tools.console.console_share_consumer import ConsoleShareConsumer
-    from kafkapy.tools.console.message_formatter import make_formatter
+    from kafkapy.tools.console.formatters import make_formatter
 
     acknowledge_type = AcknowledgeType.ACCEPT
     if options.release or options.reject:

@@ -90,7 +90,6 @@ _DESERIALIZERS: Final[dict[str, Deserializer]] = {
     "BooleanDeserializer": _boolean,
     "UUIDDeserializer": _uuid,
 }
-_FORMATTERS: Final = ("DefaultMessageFormatter", "LoggingMessageFormatter", "NoOpMessageFormatter")
 
 
 class MessageFormatter:
@@ -149,25 +148,6 @@ class MessageFormatter:
     def _text(self, raw: bytes | None, read: Deserializer | None) -> bytes:
         given = self._null if raw is None else raw
         return given if read is None else read(given)
-
-
-class NoOpFormatter(MessageFormatter):
-    """Prints nothing. Records are still counted."""
-
-    def format(self, message: Message) -> bytes:
-        return b""
-
-
-def make_formatter(name: str | None, properties: Mapping[str, str]) -> MessageFormatter:
-    """The formatter of a class name; without a name, the default one.
-
-    Raises:
-        ConfigError: the formatter is unknown, or a property is wrong.
-    """
-    short = (name or _FORMATTERS[0]).rpartition(".")[2]
-    if short not in _FORMATTERS:
-        raise ConfigError(f"Formatter {name} is not known; known are: {', '.join(_FORMATTERS)}")
-    return (NoOpFormatter if short.startswith("NoOp") else MessageFormatter)(properties)
 
 
 def _deserializer(properties: Mapping[str, str], name: str) -> Deserializer | None:

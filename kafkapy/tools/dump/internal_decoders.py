@@ -96,18 +96,27 @@ class TransactionLogDecoder:
             raise UndecodableRecord(f"The record at offset {record.offset}: {error}") from None
 
 
-def _transaction_text(value: Mapping[str, Any]) -> str:
+def transaction_state(value: Mapping[str, Any]) -> str:
+    """The name of a transaction's state. Raises Malformed for a number without one."""
     status = value["transactionStatus"]
     if not 0 <= status < len(TRANSACTION_STATES):
         raise Malformed(f"transaction status {status} is not known")
-    partitions = ",".join(
+    return TRANSACTION_STATES[status]
+
+
+def transaction_partitions(value: Mapping[str, Any]) -> list[str]:
+    """The partitions of a transaction, as `topic-partition`."""
+    return [
         f"{row['topic']}-{partition}"
         for row in value["transactionPartitions"] or ()
         for partition in row["partitionIds"]
-    )
+    ]
+
+
+def _transaction_text(value: Mapping[str, Any]) -> str:
     return (
         f"producerId:{value['producerId']},producerEpoch:{value['producerEpoch']},"
-        f"state={TRANSACTION_STATES[status]},partitions=[{partitions}],"
+        f"state={transaction_state(value)},partitions=[{','.join(transaction_partitions(value))}],"
         f"txnLastUpdateTimestamp={value['transactionLastUpdateTimestampMs']},"
         f"txnTimeoutMs={value['transactionTimeoutMs']}"
     )

@@ -19,7 +19,8 @@ from confluent_kafka import (
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools.console import console_consumer
 from kafkapy.tools.console.console_consumer import ConsoleConsumer, Source, print_messages
-from kafkapy.tools.console.message_formatter import Message, make_formatter
+from kafkapy.tools.console.formatters import make_formatter
+from kafkapy.tools.console.message_formatter import Message
 
 
 class Raw:

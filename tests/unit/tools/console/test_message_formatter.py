@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.console.message_formatter import Message, MessageFormatter, make_formatter
+from kafkapy.tools.console.message_formatter import Message, MessageFormatter
 
 RECORD = Message("t", 3, 42, 1700, "CreateTime", b"k", b"v", [("h", b"1"), ("g", None)])
 EVERYTHING = {f"print.{part}": "true" for part in ("timestamp", "partition", "offset")} | {
@@ -85,12 +85,3 @@ def test_what_a_deserializer_cannot_read(name: str, raw: bytes) -> None:
 def test_an_unknown_deserializer_is_named() -> None:
     with pytest.raises(ConfigError, match=r"value\.deserializer x\.Avro is not known"):
         MessageFormatter({"value.deserializer": "x.Avro"})
-
-
-def test_formatters_by_class_name() -> None:
-    assert make_formatter(None, {}).format(RECORD) == b"v\n"
-    default = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-    assert make_formatter(default, {}).format(RECORD) == b"v\n"
-    assert make_formatter("kafka.tools.NoOpMessageFormatter", {}).format(RECORD) == b""
-    with pytest.raises(ConfigError, match=r"Formatter x\.Mine is not known"):
-        make_formatter("x.Mine", {})
