@@ -140,6 +140,12 @@ class State:
         except OSError as error:
             raise ConfigError(f"Cannot read {path}: {error.strerror}") from error
 
+    def remember(self, cursor: Cursor) -> None:
+        """Keep the position in a renamed file, and drop the oldest beyond `FINISHED_FILES_MAX`."""
+        self.finished_files[cursor.identity] = cursor
+        while len(self.finished_files) > FINISHED_FILES_MAX:
+            del self.finished_files[next(iter(self.finished_files))]
+
     def save(self) -> None:
         """Save the positions atomically.
 
@@ -265,11 +271,8 @@ class Agent:
 
     def _close_finished(self, name: str, tail: FileTail) -> None:
         """Close a file that was read to its end. Open the file that has its name now, if any."""
-        finished_files = self._state.finished_files
         if not tail.is_deleted():
-            finished_files[tail.cursor.identity] = tail.cursor
-            while len(finished_files) > FINISHED_FILES_MAX:
-                del finished_files[next(iter(finished_files))]
+            self._state.remember(tail.cursor)
         tail.close()
         del self._tails[name]
         self._state.cursors.pop(name, None)
@@ -316,7 +319,8 @@ class Agent:
                 if renamed is not None:
                     renamed.path = path  # so that `is_replaced` compares it with the new file
                     return renamed
-                self._state.finished_files.setdefault(own.identity, own)
+                if own.identity not in self._state.finished_files:
+                    self._state.remember(own)
         if identity in open_files:
             return None
         is_same = own is not None and own.identity == identity
