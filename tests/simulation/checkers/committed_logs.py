@@ -30,6 +30,7 @@ import orjson
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.replication.partition import Partition
+from kafkapy.storage.leader_epoch_cache import EpochEntries
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
 from tests.simulation.checkers.base import Checker, PartitionKey
@@ -51,7 +52,7 @@ class _Committed:
 
     `end_of_replaced` is the highest offset that a leader committed after it was replaced.
     `required_end` is the same for leaders whose successor was in sync: later leaders must have
-    these records.
+    these records. `epochs` are the leader epochs of the log of the leader that committed last.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class _Committed:
         self.end = 0
         self.end_of_replaced = 0
         self.required_end = 0
+        self.epochs: EpochEntries = []
 
     def cut(self, end: int) -> None:
         self.batches = {at: b for at, b in self.batches.items() if b.next_offset <= end}
@@ -197,6 +199,8 @@ class CommittedLogs(Checker):
             kept = min(partition.log.log_end_offset, wanted)
         path = paths.partition_state(*key.topic_partition)
         unclean = self._unclean.pop(path, None)
+        if unclean == node.broker_id and key.topic_partition.topic in self._compacted:
+            kept = min([kept, *_first_difference(partition.log.epochs.entries(), committed.epochs)])
         if kept >= wanted:
             return False
         election = self._elections[path, partition.leader_epoch]
@@ -292,6 +296,8 @@ class CommittedLogs(Checker):
             end = committed.end
         if key.topic_partition.topic in self._compacted:
             committed.end = max(committed.end, end)  # other checkers check the contents
+            if may_commit:
+                committed.epochs = partition.log.epochs.entries()
             return
         if known_instance != instance:
             start = 0
@@ -402,3 +408,13 @@ class CommittedLogs(Checker):
         self.world.counts["batches committed"] += sum(
             len(committed.batches) for committed in self._committed.values()
         )
+
+
+def _first_difference(one: EpochEntries, other: EpochEntries) -> list[int]:
+    """The first offset at which two logs have different leader epochs, empty if there is none."""
+    starts = sorted({start for _, start in (*one, *other)})
+    return [at for at in starts if _epoch_at(one, at) != _epoch_at(other, at)][:1]
+
+
+def _epoch_at(entries: EpochEntries, offset: int) -> int:
+    return max((epoch for epoch, start in entries if start <= offset), default=-1)

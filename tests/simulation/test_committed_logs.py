@@ -1,0 +1,117 @@
+"""The checker of committed records knows what an unclean leader lacks of a compacted log."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import orjson
+import pytest
+
+from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
+from kafkapy.zk.stores import paths
+from kafkapy.zk.zookeeper import SetData
+from tests.simulation.checkers.base import PartitionKey, Violation
+from tests.simulation.checkers.committed_logs import CommittedLogs
+from tests.simulation.history import Loss
+
+AT = TopicPartition(GROUP_METADATA_TOPIC, 0)
+KEY = PartitionKey("id", AT)
+STATE = paths.partition_state(*AT)
+NODES: dict[int, Any] = {
+    number: SimpleNamespace(broker_id=number, run_number=1, last_power_cut_us=-1)
+    for number in (1, 3)
+}
+
+
+class Tree:
+    """Two registered brokers and a controller."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Any] = {
+            paths.CONTROLLER_EPOCH: SimpleNamespace(data=b"1"),
+            **{
+                f"{paths.BROKER_IDS}/{number}": SimpleNamespace(stat=SimpleNamespace(czxid=number))
+                for number in NODES
+            },
+        }
+
+    def child_names(self, path: str) -> list[str]:
+        return [name.removeprefix(f"{path}/") for name in self.nodes if name.startswith(f"{path}/")]
+
+
+class Losses:
+    """The history's losses."""
+
+    def __init__(self) -> None:
+        self.losses: dict[TopicPartition, list[Loss]] = {}
+
+    def allow_loss(self, at: TopicPartition, loss: Loss) -> None:
+        self.losses.setdefault(at, []).append(loss)
+
+
+def checker(allows_unclean_elections: bool) -> CommittedLogs:
+    cluster: Any = SimpleNamespace(
+        plan=SimpleNamespace(compacts=True),
+        allows_unclean_elections=allows_unclean_elections,
+        history=Losses(),
+        committed_ends={},
+        world=SimpleNamespace(
+            ensemble=SimpleNamespace(tree=Tree()), events=SimpleNamespace(now_us=0)
+        ),
+    )
+    cluster.power_cut_of_all_us = -1
+    return CommittedLogs(cluster)
+
+
+def state(leader: int, leader_epoch: int) -> bytes:
+    isr = [leader]
+    return orjson.dumps(
+        {"leader": leader, "leader_epoch": leader_epoch, "isr": isr, "brokers_zxid": 9}
+    )
+
+
+def leads(
+    checker: CommittedLogs,
+    leader: int,
+    high_watermark: int,
+    end: int,
+    epochs: list[tuple[int, int]],
+) -> None:
+    """Broker `leader` becomes the leader, and leads with this log."""
+    epoch = epochs[-1][0]
+    checker.on_change([SetData(STATE, state(leader, epoch))])
+    log = SimpleNamespace(
+        log_start_offset=0,
+        log_end_offset=end,
+        high_watermark=high_watermark,
+        epochs=SimpleNamespace(entries=lambda: epochs),
+    )
+    partition: Any = SimpleNamespace(
+        topic_partition=AT, is_leader=True, leader_epoch=epoch, log=log
+    )
+    checker.on_partition(NODES[leader], KEY, partition)
+
+
+def test_a_longer_log_of_other_epochs_lacks_what_was_committed() -> None:
+    """Seed 24158351: the log of a replaced leader went on where the next leader had begun."""
+    unclean = checker(allows_unclean_elections=True)
+    leads(unclean, 3, high_watermark=105, end=123, epochs=[(0, 0), (3, 75)])
+    leads(unclean, 1, high_watermark=75, end=159, epochs=[(0, 0), (4, 159)])
+    [loss] = unclean.cluster.history.losses[AT]
+    assert (loss.kept, loss.end) == (75, 159)
+    assert loss.reason.startswith("an unclean election")
+
+
+def test_a_longer_log_of_the_same_epochs_lacks_nothing() -> None:
+    unclean = checker(allows_unclean_elections=True)
+    leads(unclean, 3, high_watermark=105, end=123, epochs=[(0, 0), (3, 75)])
+    leads(unclean, 1, high_watermark=75, end=123, epochs=[(0, 0), (3, 75), (4, 123)])
+    assert not unclean.cluster.history.losses
+
+
+def test_such_a_leader_needs_a_config_or_a_request() -> None:
+    clean = checker(allows_unclean_elections=False)
+    leads(clean, 3, high_watermark=105, end=123, epochs=[(0, 0), (3, 75)])
+    with pytest.raises(Violation, match="has committed records up to offset 75 of 105"):
+        leads(clean, 1, high_watermark=75, end=159, epochs=[(0, 0), (4, 159)])
