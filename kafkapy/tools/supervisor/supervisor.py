@@ -163,11 +163,9 @@ class Supervisor:
         """Run until SIGTERM or SIGINT, or until all brokers are GIVEN_UP. Returns the exit status.
 
         Sends READY to the service manager once signals are handled."""
-        handlers = {
-            signal.SIGTERM: self.stop,
-            signal.SIGINT: self.stop,
-            signal.SIGHUP: self.restart,
-        }
+        handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop}
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as by nohup
+            handlers[signal.SIGHUP] = self.restart
         with _handle_signals(handlers), self._serve_metrics():
             service_manager.notify(service_manager.READY)
             return self._watch()

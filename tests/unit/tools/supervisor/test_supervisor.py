@@ -103,6 +103,23 @@ def test_it_is_ready_when_signals_are_handled(
     assert signal.getsignal(signal.SIGHUP) is before
 
 
+def test_the_end_of_its_terminal_does_not_restart_its_brokers_under_nohup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def notify(what: str) -> None:
+        if what == service_manager.READY:
+            signal.raise_signal(signal.SIGHUP)
+
+    monkeypatch.setattr(service_manager, "notify", notify)
+    supervisor = Supervisor(1, [], {"log.dirs": str(tmp_path)}, lambda _: None)
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert supervisor.run() == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert not supervisor._restart_is_requested
+
+
 def test_a_signal_ends_it_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler runs between any two lines, also while its own thread holds a lock."""
     monkeypatch.setattr(module, "_POLL_S", 0)
