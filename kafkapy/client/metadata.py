@@ -69,7 +69,9 @@ def cluster_metadata(response: Any) -> ClusterMetadata:
             )
             for p in sorted(topic.partitions, key=lambda p: p.partition_index)
         }
-        topics[topic.name or str(topic.topic_id)] = TopicMetadata(
+        # A broker that does not know a topic id answers without a name.
+        key = topic.name or ("" if topic.topic_id.is_zero else str(topic.topic_id))
+        topics[key] = TopicMetadata(
             topic.name or "",
             topic.topic_id,
             topic.is_internal,

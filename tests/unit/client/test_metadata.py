@@ -1,5 +1,7 @@
 """Reading a Metadata response."""
 
+import pytest
+
 from kafkapy.client.metadata import Broker, cluster_metadata
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.uuid import Uuid
@@ -42,6 +44,21 @@ def test_everything_is_read_and_partitions_are_in_order() -> None:
     assert topic.partitions[0].offline_replicas == (1,)
     assert topic.partitions[1].error is ErrorCode.LEADER_NOT_AVAILABLE
     assert str(found.brokers[2]) == "h:9 (id: 2 rack: r)"
+
+
+@pytest.mark.parametrize("name", ["", None])
+def test_topics_without_a_name_have_their_id_or_the_empty_name(name: str | None) -> None:
+    """`--topic ""` is answered with that name; an unknown topic id, with none."""
+    topic_id = Uuid(bytes(range(16)))
+    unknown = [
+        MetadataResponseTopic(name=name, topic_id=topic_id, error_code=100),
+        MetadataResponseTopic(name="", error_code=17),
+    ]
+    found = cluster_metadata(MetadataResponse(topics=unknown)).topics
+    assert {key: topic.error for key, topic in found.items()} == {
+        str(topic_id): ErrorCode.UNKNOWN_TOPIC_ID,
+        "": ErrorCode.INVALID_TOPIC_EXCEPTION,
+    }
 
 
 def test_a_broker_without_a_rack_says_null() -> None:
