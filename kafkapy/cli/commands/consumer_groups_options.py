@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.cli.framework.exit_status import UsageError
 from kafkapy.cli.framework.options import (
     ClusterOptions,
+    available_if,
     flag,
     is_given,
     one_action,
@@ -89,10 +90,9 @@ def check(options: ConsumerGroupsOptions) -> str:
             corrected.
     """
     for name in ("members", "offsets", "verbose"):
-        if is_given(options, name) and not options.describe:
-            raise UsageError(
-                f"Option(s) [{name}] are unavailable given other options on the command line"
-            )
+        available_if(options, name, "describe")
+    available_if(options, "state", "describe", "list_")
+    available_if(options, "type", "list_")
     require(options, "bootstrap_server")
     if options.describe:
         _check_describe(options)
@@ -108,6 +108,7 @@ def check(options: ConsumerGroupsOptions) -> str:
     if options.reset_offsets:
         _check_reset(options)
     refuse(options, "group", "all_groups", "list_")
+    refuse(options, "dry_run", "delete", "delete_offsets")  # Kafka's tool ignores it, and deletes
     refuse(options, "topic", "list_", "describe")
     listed = "--list, --describe, --delete, --reset-offsets, --delete-offsets"
     return one_action(options, ACTIONS, listed)

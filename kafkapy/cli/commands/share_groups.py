@@ -13,6 +13,7 @@ from kafkapy.cli.framework.failures import Failures
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     OutputFormat,
+    available_if,
     flag,
     is_given,
     one_action,
@@ -80,10 +81,8 @@ def check(options: ShareGroupsOptions) -> str:
         UsageError: the options are invalid; with the text of `ShareGroupCommandOptions.checkArgs`.
     """
     for name in ("members", "offsets", "verbose"):
-        if is_given(options, name) and not options.describe:
-            raise UsageError(
-                f"Option(s) [{name}] are unavailable given other options on the command line"
-            )
+        available_if(options, name, "describe")
+    available_if(options, "state", "describe", "list_")
     require(options, "bootstrap_server")
     if options.describe or options.delete:
         if not options.group and not options.all_groups:
@@ -103,6 +102,7 @@ def check(options: ShareGroupsOptions) -> str:
     if (options.reset_offsets or options.delete_offsets) and len(options.group) > 1:
         raise UsageError("Found multiple arguments for option group, but you asked for only one")
     refuse(options, "group", "all_groups", "list_")
+    refuse(options, "dry_run", "delete", "delete_offsets")  # Kafka's tool ignores it, and deletes
     refuse(options, "topic", "list_", "describe", "delete")
     listed = "--list, --describe, --delete, --reset-offsets, --delete-offsets"
     return one_action(options, ACTIONS, listed)

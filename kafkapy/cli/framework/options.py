@@ -234,6 +234,18 @@ def refuse(options: object, name: str, *others: str) -> None:
             )
 
 
+def available_if(options: object, name: str, *others: str) -> None:
+    """
+    Raises:
+        UsageError: `name` was given without any of `others` (JOpt Simple's `availableIf`).
+    """
+    if is_given(options, name) and not any(is_given(options, other) for other in others):
+        raise UsageError(
+            f"Option(s) [{option_name(name)}] are unavailable given other options on the command"
+            " line"
+        )
+
+
 def refuse_other_actions(options: Any, action: str) -> None:
     """
     Raises:

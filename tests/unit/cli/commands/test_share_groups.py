@@ -14,6 +14,8 @@ RESET = ("--reset-offsets", *GROUP, "--topic", "t")
     ("words", "complaint"),
     [
         (("--list", "--members"), "Option(s) [members] are unavailable"),
+        (("--delete", "--all-groups", "--state", "Empty"), "Option(s) [state] are unavailable"),
+        (("--delete", *GROUP, "--dry-run"), '"[dry-run]" can\'t be used with option'),
         (("--describe",), "Option [describe] takes one of these options: [all-groups], [group]"),
         (("--delete",), "Option [delete] takes one of these options: [all-groups], [group]"),
         (("--describe", *GROUP, "--members", "--offsets"), "takes at most one of these options"),
