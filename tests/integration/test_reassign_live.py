@@ -167,27 +167,31 @@ def is_moving(tools: Tools, partition: str) -> bool:
     return f"{partition}: " in tools("reassign", "--list").stdout
 
 
-def test_ctrl_c_leaves_and_the_same_command_continues(tools: Tools) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_the_same_command_continues(
+    tools: Tools, number: signal.Signals
+) -> None:
     # Of each partition more than one fetch: some runs gave one of them less than 1 MiB.
-    tools.create("broken", "1,1", records=2 * RECORDS)
-    file = tools.file("broken", [2], [2])
+    topic = f"broken-by-{number.name}"
+    tools.create(topic, "1,1", records=2 * RECORDS)
+    file = tools.file(topic, [2], [2])
     words = ("--execute", "--batch-size", "1", "--throttle")
     with start(tools, *words, SLOW, *file) as process:
-        wait_until(lambda: is_moving(tools, "broken-0"), "broken-0 moving", LIMIT_S)
-        process.send_signal(signal.SIGINT)
+        wait_until(lambda: is_moving(tools, f"{topic}-0"), f"{topic}-0 moving", LIMIT_S)
+        process.send_signal(number)
         assert process.stderr is not None
-        while "A second Ctrl-C stops at once" not in process.stderr.readline():
+        while "A second signal stops at once" not in process.stderr.readline():
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, said = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 130, said
+    assert process.returncode == 128 + number, said
     assert "The same command continues" in said
     assert "Traceback" not in said
-    assert is_moving(tools, "broken-0")
+    assert is_moving(tools, f"{topic}-0")
     continued = tools("reassign", *words, "100000000", *file)
     assert continued.status == 0, continued
-    assert tools.replicas("broken") == {0: [2], 1: [2]}
-    assert tools.throttles("broken") == []
+    assert tools.replicas(topic) == {0: [2], 1: [2]}
+    assert tools.throttles(topic) == []
 
 
 def test_a_destination_that_dies_ends_the_wait_and_cancel_ends_the_throttle(tools: Tools) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -217,15 +218,16 @@ def _run_batches(
     env: Environment,
     throttles: _Throttling,
 ) -> ExitStatus:
-    """Move batch after batch. The first Ctrl-C waits for the current batch, the second does not."""
+    """Move batch after batch. The first Ctrl-C or SIGTERM waits for the current batch, the second
+    does not."""
     assert options.batch_size is not None
-    interrupt = FirstInterrupt()
+    interrupt = FirstInterrupt(signal.SIGINT, signal.SIGTERM)
 
     def progress(batch_progress: BatchProgress) -> None:
         show_batches(batch_progress)
         if interrupt.seen and not run.stopping:
             run.stop()
-            env.warn("Interrupted: waiting for the current batch. A second Ctrl-C stops at once.")
+            env.warn("Interrupted: waiting for the current batch. A second signal stops at once.")
 
     run = BatchRun(
         cluster,
@@ -247,12 +249,12 @@ def _run_batches(
                 env.abandon_output()
                 run.stop()
                 run.run()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         env.warn(
             "Not waiting: partitions of the last batch still move. The same command continues;"
             " --verify removes the throttles when they are done."
         )
-        return ExitStatus.INTERRUPTED
+        raise
     except (ReassignmentFailed, ApiError):
         try:
             throttles.end(env.warn)
@@ -262,6 +264,7 @@ def _run_batches(
     if run.not_begun:
         env.warn(f"{len(run.not_begun)} partitions are left; the same command continues.")
         throttles.end(env.warn)
+        interrupt.raise_if_seen()
         return ExitStatus.INTERRUPTED
     return ExitStatus.SUCCESS
 

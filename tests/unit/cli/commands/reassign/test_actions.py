@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -350,6 +351,31 @@ def test_the_end_of_the_reader_of_the_output_ends_the_batch_and_removes_the_thro
     tool.moving.polls_left = 1
     outcome = tool("--execute", "--throttle", "500", "--batch-size", "1")
     assert outcome.status == 130
+    assert tool.moving.now() == {"t": [[3, 2], [2, 1]]}
+    assert tool.moving.configs == {}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_for_the_batch_and_removes_the_throttle(
+    tool: Tool, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """SIGTERM ended the tool at once, and the throttle stayed."""
+    warn = Environment.warn
+
+    def warn_and_signal(env: Environment, text: str) -> None:
+        warn(env, text)
+        if text.startswith("0 of 2"):
+            signal.raise_signal(number)
+
+    monkeypatch.setattr(Environment, "warn", warn_and_signal)
+    tool.moving.polls_left = 1
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        outcome = tool("--execute", "--throttle", "500", "--batch-size", "1")
+    finally:
+        signal.signal(number, before)
+    assert outcome.status == 128 + number
+    assert "the same command continues" in outcome.stderr
     assert tool.moving.now() == {"t": [[3, 2], [2, 1]]}
     assert tool.moving.configs == {}
 
