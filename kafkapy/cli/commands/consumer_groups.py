@@ -206,7 +206,7 @@ def _reset_offsets(
         committed_groups: dict[str, Offsets] = {}
         try:
             commit(cluster, planned, committed_groups)
-        except ApiError:
+        except (ApiError, KeyboardInterrupt):
             if committed_groups:
                 _show_reset(committed_groups, options, env)
             raise

@@ -139,6 +139,22 @@ def test_groups_that_were_reset_are_shown_although_another_is_refused(
     assert ("idle" in shown, "other" in shown) == (True, False)
 
 
+def test_groups_that_were_reset_before_ctrl_c_are_shown() -> None:
+    cluster = group_cluster()
+    commit = cluster.script[ApiKey.OFFSET_COMMIT]
+
+    def answer(request: Any, port: int) -> OffsetCommitResponse:
+        if request.group_id == "other":
+            raise KeyboardInterrupt
+        response: OffsetCommitResponse = commit(request, port)
+        return response
+
+    cluster.script[ApiKey.OFFSET_COMMIT] = answer
+    both = (*RESET, "--group", "other", "--topic", "t:0,1", "--to-latest", "--execute")
+    done = groups(*both, cluster=cluster)
+    assert ("idle" in done.stdout, "other" in done.stdout, done.status) == (True, False, 130)
+
+
 def test_a_refused_reset_shows_no_offsets() -> None:
     refusal = OffsetCommitResponsePartition(error_code=ErrorCode.UNKNOWN_MEMBER_ID)
     topic = OffsetCommitResponseTopic(name="t", partitions=[refusal])
