@@ -9,7 +9,11 @@ from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition, by_topic
-from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from kafkapy.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    TopicPartitions,
+)
 
 
 class ElectionType(IntEnum):
@@ -35,14 +39,22 @@ def elect_leaders(
             TopicPartitions(topic=name, partitions=indexes)
             for name, indexes in by_topic(partitions).items()
         ]
-    response = cluster.controller_request(
-        ElectLeadersRequest(
-            election_type=kind,
-            topic_partitions=topic_partitions,
-            timeout_ms=cluster.request_timeout_ms,
-        ),
-        min_version=1 if kind is ElectionType.UNCLEAN else None,
+    request = ElectLeadersRequest(
+        election_type=kind,
+        topic_partitions=topic_partitions,
+        timeout_ms=cluster.request_timeout_ms,
     )
+    min_version = 1 if kind is ElectionType.UNCLEAN else None
+
+    def elect() -> ElectLeadersResponse:
+        answer: ElectLeadersResponse = cluster.controller_request(request, min_version=min_version)
+        # Apache Kafka's former controller refuses the partitions, not the request.
+        rows = (p for topic in answer.replica_election_results for p in topic.partition_result)
+        if any(row.error_code == ErrorCode.NOT_CONTROLLER for row in rows):
+            raise ApiError(ErrorCode.NOT_CONTROLLER)
+        return answer
+
+    response = cluster.retry(elect)
     check(response.error_code)
     return {
         TopicPartition(topic.topic, p.partition_id): (

@@ -51,6 +51,15 @@ def test_each_partition_has_its_answer() -> None:
     ]
 
 
+def test_the_next_controller_is_requested_when_the_partitions_are_refused() -> None:
+    """Apache Kafka's former controller has no error for the request."""
+    refused = [PartitionResult(partition_id=0, error_code=ErrorCode.NOT_CONTROLLER)]
+    former = ReplicaElectionResult(topic="t", partition_result=refused)
+    cluster = scripted([ElectLeadersResponse(replica_election_results=[former]), ANSWER])
+    found = elect_leaders(Cluster("b:1", connector=cluster.connect), ElectionType.PREFERRED)
+    assert found[TopicPartition("t", 0)] is None
+
+
 def test_all_partitions_is_null() -> None:
     cluster = scripted()
     elect_leaders(Cluster("b:1", connector=cluster.connect), ElectionType.PREFERRED)
