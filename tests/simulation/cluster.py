@@ -37,7 +37,9 @@ class Cluster:
     """The brokers of a plan. `targets` are the assignments that reassignments may end in.
     `offsets_found` are the committed offsets that groups found at the end. `remaining_problems` are
     the problems that remained. `committed_ends` are the known committed ends of partitions.
-    `on_truncation` is called with a broker that has just cut a log."""
+    `unclean_leaders` are the leaders, by path of the state, that were elected although they were
+    not in sync, and have not led since. `on_truncation` is called with a broker that has just cut a
+    log."""
 
     def __init__(self, world: World, plan: Plan) -> None:
         self.world = world
@@ -53,6 +55,7 @@ class Cluster:
         self._partition_checkers: list[Checker] = []
         """Checkers with an `on_step`, and checkers with an `on_partition`."""
         self.committed_ends: dict[PartitionKey, int] = {}
+        self.unclean_leaders: dict[str, int] = {}
         self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
         self._hosted: dict[int, list[Partition]] = {}
         """The partitions that each broker hosted when it was last inspected."""

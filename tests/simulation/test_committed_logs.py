@@ -56,6 +56,7 @@ def checker(allows_unclean_elections: bool) -> CommittedLogs:
         allows_unclean_elections=allows_unclean_elections,
         history=Losses(),
         committed_ends={},
+        unclean_leaders={},
         world=SimpleNamespace(
             ensemble=SimpleNamespace(tree=Tree()), events=SimpleNamespace(now_us=0)
         ),

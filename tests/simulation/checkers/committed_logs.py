@@ -108,7 +108,6 @@ class CommittedLogs(Checker):
         # The broker epochs that a controller found when it took office, by its own epoch.
         self._initial_broker_epochs: dict[int, dict[int, int]] = {}
         self._registered_us: dict[int, int] = {}  # by broker epoch
-        self._unclean: dict[str, int] = {}  # by state: unclean leaders that have not led since
 
     def on_step(self, node: Node) -> None:
         controller = node.acting_controller
@@ -135,7 +134,7 @@ class CommittedLogs(Checker):
         self._isr[path] = tuple(state["isr"])
         self._brokers_zxid[path] = state["brokers_zxid"]
         if election.is_unclean:
-            self._unclean[path] = leader
+            self.cluster.unclean_leaders[path] = leader
 
     def _election(self, path: str, leader: int, isr_before: tuple[int, ...]) -> _Election:
         tree = self.world.ensemble.tree
@@ -198,7 +197,7 @@ class CommittedLogs(Checker):
             wanted = max(wanted, committed.required_end)
             kept = min(partition.log.log_end_offset, wanted)
         path = paths.partition_state(*key.topic_partition)
-        unclean = self._unclean.pop(path, None)
+        unclean = self.cluster.unclean_leaders.pop(path, None)
         if unclean == node.broker_id and key.topic_partition.topic in self._compacted:
             kept = min([kept, *_first_difference(partition.log.epochs.entries(), committed.epochs)])
         if kept >= wanted:

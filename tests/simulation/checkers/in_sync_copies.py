@@ -1,8 +1,9 @@
 """Check that acknowledged records have enough copies, and in-sync replicas all committed records.
 
 The first part is checked when a producer with acks=all receives a response: at least
-`min.insync.replicas` logs, and those of all members of the ISR, have its records. The second part
-is checked when a leader's ISR, its proposal or the high watermark changes: every member, a proposed
+`min.insync.replicas` logs, and those of all members of the ISR, have its records. But a leader that
+an unclean election has replaced may acknowledge records that it alone has. The second part is
+checked when a leader's ISR, its proposal or the high watermark changes: every member, a proposed
 one too, has all records that any leader committed (KIP-497).
 """
 
@@ -103,8 +104,13 @@ class InSyncCopies(Checker):
         message = f"{at}: offsets {first} to {last} are acknowledged, and are on brokers {copies}"
         if len(copies) < self._min_isr:
             self._note(at, first, f"{message}: min.insync.replicas is {self._min_isr}")
-        elif not set(isr) <= set(copies):
+        elif not set(isr) <= set(copies) and not self._is_replaced_uncleanly(at):
             self._note(at, first, f"{message}: in sync are {isr}")
+
+    def _is_replaced_uncleanly(self, at: TopicPartition) -> bool:
+        """Whether the elected leader was not in sync, and has not led yet."""
+        is_elected = paths.partition_state(*at) in self.cluster.unclean_leaders
+        return is_elected and self.cluster.allows_unclean_elections
 
     def _note(self, at: TopicPartition, offset: int, problem: str) -> None:
         answer = Answer(-1, self.world.events.now_us)
