@@ -243,8 +243,8 @@ class Cluster:
     ) -> Any:
         """Send a request to the controller. Finds it again while the response is NOT_CONTROLLER.
 
-        Checks only the error codes of the response and of its first item. The caller handles errors
-        of items.
+        Checks only the error codes of the response and of its items, one level down. The caller
+        handles errors of items.
         """
 
         def send() -> Any:

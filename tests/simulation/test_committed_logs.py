@@ -1,4 +1,4 @@
-"""The checker of committed records knows what an unclean leader lacks of a compacted log."""
+"""The checker of committed records finds those that an unclean leader lacks in a compacted log."""
 
 from __future__ import annotations
 
@@ -50,25 +50,24 @@ class Losses:
         self.losses.setdefault(at, []).append(loss)
 
 
-def checker(allows_unclean_elections: bool) -> CommittedLogs:
+def new_checker(allows_unclean_elections: bool) -> CommittedLogs:
     cluster: Any = SimpleNamespace(
         plan=SimpleNamespace(compacts=True),
         allows_unclean_elections=allows_unclean_elections,
         history=Losses(),
         committed_ends={},
         unclean_leaders={},
+        power_cut_of_all_us=-1,
         world=SimpleNamespace(
             ensemble=SimpleNamespace(tree=Tree()), events=SimpleNamespace(now_us=0)
         ),
     )
-    cluster.power_cut_of_all_us = -1
     return CommittedLogs(cluster)
 
 
 def state(leader: int, leader_epoch: int) -> bytes:
-    isr = [leader]
     return orjson.dumps(
-        {"leader": leader, "leader_epoch": leader_epoch, "isr": isr, "brokers_zxid": 9}
+        {"leader": leader, "leader_epoch": leader_epoch, "isr": [leader], "brokers_zxid": 9}
     )
 
 
@@ -94,9 +93,9 @@ def leads(
     checker.on_partition(NODES[leader], KEY, partition)
 
 
-def test_a_longer_log_of_other_epochs_lacks_what_was_committed() -> None:
+def test_a_longer_log_of_other_epochs_lacks_committed_records() -> None:
     """Seed 24158351: the log of a replaced leader went on where the next leader had begun."""
-    unclean = checker(allows_unclean_elections=True)
+    unclean = new_checker(allows_unclean_elections=True)
     leads(unclean, 3, high_watermark=105, end=123, epochs=[(0, 0), (3, 75)])
     leads(unclean, 1, high_watermark=75, end=159, epochs=[(0, 0), (4, 159)])
     [loss] = unclean.cluster.history.losses[AT]
@@ -105,14 +104,14 @@ def test_a_longer_log_of_other_epochs_lacks_what_was_committed() -> None:
 
 
 def test_a_longer_log_of_the_same_epochs_lacks_nothing() -> None:
-    unclean = checker(allows_unclean_elections=True)
+    unclean = new_checker(allows_unclean_elections=True)
     leads(unclean, 3, high_watermark=105, end=123, epochs=[(0, 0), (3, 75)])
     leads(unclean, 1, high_watermark=75, end=123, epochs=[(0, 0), (3, 75), (4, 123)])
     assert not unclean.cluster.history.losses
 
 
-def test_such_a_leader_needs_a_config_or_a_request() -> None:
-    clean = checker(allows_unclean_elections=False)
+def test_an_unclean_leader_needs_a_config_or_a_request() -> None:
+    clean = new_checker(allows_unclean_elections=False)
     leads(clean, 3, high_watermark=105, end=123, epochs=[(0, 0), (3, 75)])
     with pytest.raises(Violation, match="has committed records up to offset 75 of 105"):
         leads(clean, 1, high_watermark=75, end=159, epochs=[(0, 0), (4, 159)])

@@ -63,7 +63,7 @@ def test_a_follower_that_is_killed_in_the_step_of_an_append_has_it(checker: InSy
 def test_a_leader_that_is_replaced_uncleanly_has_its_records_alone(
     checker: InSyncCopies, is_allowed: bool
 ) -> None:
-    """Seed 24160373: its successor, which was down, never led. Its records were not lost."""
+    """Seed 24160373: the elected leader was down, and never led. No record was lost."""
     checker.cluster.unclean_leaders[STATE] = 1
     checker.cluster.allows_unclean_elections = is_allowed
     checker.on_partition(NODE_5, KEY, replica(24))

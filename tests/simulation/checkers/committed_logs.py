@@ -199,7 +199,9 @@ class CommittedLogs(Checker):
         path = paths.partition_state(*key.topic_partition)
         unclean = self.cluster.unclean_leaders.pop(path, None)
         if unclean == node.broker_id and key.topic_partition.topic in self._compacted:
-            kept = min([kept, *_first_difference(partition.log.epochs.entries(), committed.epochs)])
+            # The logs differ from the first entry on that only one of them has.
+            differing = set(partition.log.epochs.entries()) ^ set(committed.epochs)
+            kept = min([kept, *(start for _, start in differing)])
         if kept >= wanted:
             return False
         election = self._elections[path, partition.leader_epoch]
@@ -407,13 +409,3 @@ class CommittedLogs(Checker):
         self.world.counts["batches committed"] += sum(
             len(committed.batches) for committed in self._committed.values()
         )
-
-
-def _first_difference(one: EpochEntries, other: EpochEntries) -> list[int]:
-    """The first offset at which two logs have different leader epochs, empty if there is none."""
-    starts = sorted({start for _, start in (*one, *other)})
-    return [at for at in starts if _epoch_at(one, at) != _epoch_at(other, at)][:1]
-
-
-def _epoch_at(entries: EpochEntries, offset: int) -> int:
-    return max((epoch for epoch, start in entries if start <= offset), default=-1)
