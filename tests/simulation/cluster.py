@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import orjson
 
@@ -59,7 +60,7 @@ class Cluster:
         self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
         self._hosted: dict[int, list[Partition]] = {}
         """The partitions that each broker hosted when it was last inspected."""
-        self._violation_at_process_end: Violation | None = None
+        self._violation_in_step: Violation | None = None
         self._epochs_led: dict[tuple[int, TopicPartition], int] = {}
         self._inspected_states: dict[int, dict[TopicPartition, tuple[object, ...]]] = defaultdict(
             dict
@@ -70,6 +71,7 @@ class Cluster:
         for broker_id in range(1, plan.brokers + 1):
             node = world.nodes[broker_id] = Node(world, broker_id, plan.config)
             node.on_process_end = self._process_ends
+            node.disk.on_directory_rename = partial(self._before_directory_rename, node)
             if plan.drifts:
                 node.drift_permille = world.random.randrange(-_DRIFT_PERMILLE, _DRIFT_PERMILLE + 1)
         world.events.on_instant = self._inspect
@@ -116,8 +118,8 @@ class Cluster:
 
     def _inspect(self, hosts: dict[str, None]) -> None:
         """Pass the changes on these hosts, where something ran, to the checkers."""
-        if self._violation_at_process_end is not None:
-            raise self._violation_at_process_end
+        if self._violation_in_step is not None:
+            raise self._violation_in_step
         for node in self.world.nodes.values():
             if node.host not in hosts or node.built_broker is None:
                 continue
@@ -132,14 +134,27 @@ class Cluster:
                     checker.on_step(node)
 
     def _process_ends(self, node: Node) -> None:
-        """Check an ending process, which drops exceptions: they are raised after the step."""
+        """Check an ending process."""
         hosted = dict.fromkeys([*self._hosted.pop(node.broker_id, ()), *node.partitions()])
+        self._check_in_step(node, list(hosted))
+
+    def _before_directory_rename(self, node: Node, directory: str) -> None:
+        """Check a log that is deleted while it can be read: it is not opened by another name."""
+        hosted = self._hosted.get(node.broker_id, [])
+        deleted = [p for p in hosted if not p.is_served and p.log.directory == directory]
+        if deleted:
+            self._hosted[node.broker_id] = [p for p in hosted if p not in deleted]
+            self._check_in_step(node, deleted)
+
+    def _check_in_step(self, node: Node, stopped: Sequence[Partition]) -> None:
+        """Check partitions that stop serving in the middle of a step. The broker may drop
+        exceptions, so a violation is raised after the step."""
         try:
             with node.without_faults():
-                for partition in hosted:
+                for partition in stopped:
                     self._stops_serving(node, partition)
         except Violation as violation:
-            self._violation_at_process_end = self._violation_at_process_end or violation
+            self._violation_in_step = self._violation_in_step or violation
 
     def _stops_serving(self, node: Node, partition: Partition) -> None:
         key = PartitionKey(str(partition.topic_id), partition.topic_partition)

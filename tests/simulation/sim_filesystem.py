@@ -136,6 +136,8 @@ class SimFileSystem:
         self._journal: list[Callable[[dict[str, _Inode], set[str]], None]] = []
         self._locked: set[str] = set()
         self.flip: Flip | None = None
+        self.on_directory_rename: Callable[[str], None] = lambda path: None
+        """Called with a directory's path before it is renamed."""
 
     # names
 
@@ -192,6 +194,8 @@ class SimFileSystem:
     def rename(self, source: str, target: str) -> None:
         if source not in self._files and source not in self._dirs:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), source)
+        if source in self._dirs:
+            self.on_directory_rename(source)
 
         def step(files: dict[str, _Inode], dirs: set[str]) -> None:
             if source in files:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import logging
 import sys
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -412,6 +413,10 @@ def _simulate(
         except Violation as found:
             violation = str(found)
             world.trace.note("violation", violation)
+        except Exception as error:  # of a checker or a client; without this no seed is named
+            violation = f"the simulator failed: {type(error).__name__}: {error}"
+            for line in traceback.format_exc().splitlines():
+                world.trace.note("violation", line)
     simulation.end()
     found = simulation.cluster.history.losses
     losses = {str(at): losses[0].reason for at, losses in found.items()}

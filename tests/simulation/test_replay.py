@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
 
+from kafkapy.common.errors import LogDirFailure
 from tests.simulation.checkers.base import Checker
 from tests.simulation.cluster import Cluster
 from tests.simulation.node import Node
@@ -64,3 +66,17 @@ def test_a_failing_seed_says_what_broke_and_how_to_see_it_again() -> None:
     assert lines[0].startswith("seed 5: Objector: broker ")
     assert "starts" in lines[1], "the trace's tail says what led to it"
     assert lines[-1] == f"trace {outcome.digest}; see it again: scripts/simulate 5"
+
+
+class Failing(Objector):
+    """Raises an exception whose class cannot be sent to another process."""
+
+    def violated(self, message: str) -> NoReturn:
+        raise LogDirFailure("/data/one", message)
+
+
+def test_a_seed_whose_checker_fails_is_named() -> None:
+    outcome = simulate(5, checkers=[Failing])
+    lines = outcome.report().splitlines()
+    assert lines[0].startswith("seed 5: the simulator failed: LogDirFailure: broker ")
+    assert any(line.endswith("in violated") for line in lines), "where it failed"

@@ -9,6 +9,11 @@ from typing import Any, NoReturn
 
 import pytest
 
+from kafkapy.common.cluster_state import (
+    EPOCH_DURING_DELETE,
+    StopReplicaCommand,
+    StopReplicaPartition,
+)
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.replication.partition import Partition
@@ -219,6 +224,28 @@ def kill(node: Node) -> NoReturn:
     raise Killed
 
 
+def run_until_it_commits(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch, end_it: Callable[[], None]
+) -> None:
+    """Call `end_it` in a step in which the topic's leader commits records, after it has answered
+    the other follower. What it committed must count."""
+    node, partition = leader_of_topic(simulation)
+    assert node.built_broker is not None
+    replicas, known = node.built_broker.replicas, []
+    checked = replicas.check_delayed_requests
+
+    def check_and_end(of: Partition) -> None:
+        checked(of)
+        if of is partition and not known and of.log.high_watermark > committed_end(simulation):
+            known.append(committed_end(simulation))
+            end_it()
+
+    monkeypatch.setattr(replicas, "check_delayed_requests", check_and_end)
+    while not known:
+        run_for(simulation, MS_US // 4)
+    assert committed_end(simulation) == partition.log.high_watermark > known[0]
+
+
 @pytest.mark.parametrize("end", ["a directory fails", "all directories fail", "kill -9"])
 def test_what_a_leader_commits_in_its_last_step_counts(
     in_two_directories: Simulation, monkeypatch: pytest.MonkeyPatch, end: str
@@ -226,25 +253,36 @@ def test_what_a_leader_commits_in_its_last_step_counts(
     """Followers receive its high watermark, and nothing else can read it any more."""
     simulation = in_two_directories
     node, partition = leader_of_topic(simulation)
-    assert node.built_broker is not None
-    replicas, known = node.built_broker.replicas, []
-    checked = replicas.check_delayed_requests
 
-    def check_and_end(of: Partition) -> None:
-        checked(of)  # which answers the other follower
-        if of is partition and not known and of.log.high_watermark > committed_end(simulation):
-            known.append(committed_end(simulation))
-            if end == "kill -9":
-                kill(node)
-            fail_disk(node, node.log_dirs if end.startswith("all") else [of.log.log_dir])
+    def end_it() -> None:
+        if end == "kill -9":
+            kill(node)
+        fail_disk(node, node.log_dirs if end.startswith("all") else [partition.log.log_dir])
 
-    monkeypatch.setattr(replicas, "check_delayed_requests", check_and_end)
-    while not known:
-        run_for(simulation, MS_US // 4)
-    assert committed_end(simulation) == partition.log.high_watermark > known[0]
+    run_until_it_commits(simulation, monkeypatch, end_it)
     run_for(simulation, 4 * SECOND_US)
     assert leader_of_topic(simulation)[0] is not node
     assert committed_end(simulation) > partition.log.high_watermark
+
+
+def test_what_a_leader_commits_just_before_its_replica_is_deleted_counts(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seed 24261769: a reassignment moved the replica away."""
+    node, partition = leader_of_topic(simulation)
+    broker, process = node.built_broker, node.process
+    assert broker is not None
+    assert process is not None
+    rows = [StopReplicaPartition(TOPIC, 0, EPOCH_DURING_DELETE, delete=True)]
+    command = StopReplicaCommand(1, broker.replicas.controller_epoch, 1, rows)
+
+    def delete() -> None:
+        process.create_task(broker.replicas.stop_replicas(command))
+
+    run_until_it_commits(simulation, monkeypatch, delete)
+    assert partition not in node.partitions()
+    assert node.built_broker is broker
+    assert not broker.replicas.log_manager.offline_log_dirs
 
 
 def test_what_a_leader_wrongly_commits_in_its_last_step_is_held_against_the_next(

@@ -44,8 +44,8 @@ class Checker:
 
     def on_stopped_serving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         """Called when a broker no longer serves a partition: its process is about to end, perhaps
-        in the middle of a step, or the log directory failed in this step. The broker's earlier
-        actions in that step count, its responses included."""
+        in the middle of a step, the log is about to be deleted, or its directory failed in this
+        step. The broker's earlier actions in that step count, its responses included."""
 
     def on_change(self, ops: Sequence[Op]) -> None:
         """Called after a transaction changed the znodes."""
