@@ -258,6 +258,16 @@ def no_record_is_as_new(bench: Bench) -> Any:
 
 
 @job
+def a_start_after_its_end(bench: Bench) -> Any:
+    topic = bench.topic(1, 10)
+    options = {"startingOffsets": json_of(topic, p0=5), "endingTimestamp": str(START_MS)}
+    return [
+        failing(lambda loss=loss: bench.read(topic, **options, failOnDataLoss=loss))
+        for loss in ("true", "false")
+    ]
+
+
+@job
 def headers(bench: Bench) -> Any:
     return bench.read(bench.topic(2, 10), includeHeaders="true")
 

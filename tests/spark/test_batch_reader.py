@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
     LessThan,
 )
 
+from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.source.batch_reader import (
     PUSHDOWN_WORKER,
@@ -95,17 +96,35 @@ def ended_before_its_log(make_topic: MakeTopic) -> tuple[Topic, dict[str, str]]:
     return topic, {"endingOffsets": f'{{"{topic.name}":{{"0":2}}}}'}
 
 
-def test_a_range_whose_start_is_after_its_end_is_empty_and_fails_no_query(
-    make_topic: MakeTopic,
-) -> None:
-    """As in Spark's Kafka source, if the start is in the log."""
+def test_a_range_must_not_start_after_its_end(make_topic: MakeTopic) -> None:
+    """As in Spark's Kafka source, also if data loss is allowed: the query asks for nothing."""
+    topic = make_topic()
+    topic.write(9)
+    starting = {"startingOffsets": f'{{"{topic.name}":{{"0":6}}}}', "endingTimestamp": "1"}
+    for allowed in ("true", "false"):
+        with pytest.raises(ConfigError, match="would start at offset 6, after its end 0"):
+            planned(topic, failOnDataLoss=allowed, **starting)
+    same = {"startingOffsets": f'{{"{topic.name}":{{"0":0}}}}', "endingTimestamp": "1"}
+    assert planned(topic, **same) == []
+
+
+def test_an_end_that_retention_has_passed_is_a_loss(make_topic: MakeTopic) -> None:
     topic, end = ended_before_its_log(make_topic)
-    assert planned(topic, **end) == []
-    starting = {"startingOffsets": f'{{"{topic.name}":{{"0":6}}}}'}
-    assert planned(topic, endingTimestamp="1", **starting) == []
-    beyond = {"startingOffsets": f'{{"{topic.name}":{{"0":12}}}}'}
-    with pytest.raises(DataLossError, match=f"{topic.name}-0 ends at offset 9 now, before .* 12"):
-        planned(topic, endingTimestamp="1", **beyond)
+    with pytest.raises(
+        DataLossError, match=f"{topic.name}-0 starts at offset 4 now; offsets up to 2"
+    ):
+        planned(topic, **end)
+    assert planned(topic, failOnDataLoss="false", **end) == []
+
+
+def test_a_start_beyond_the_log_is_a_loss(make_topic: MakeTopic) -> None:
+    """The topic was deleted and created again."""
+    topic = make_topic()
+    topic.write(9)
+    beyond = {"startingOffsets": f'{{"{topic.name}":{{"0":12}}}}', "endingTimestamp": "1"}
+    with pytest.raises(DataLossError, match=f"{topic.name}-0 ends at offset 0 now, before .* 12"):
+        planned(topic, **beyond)
+    assert planned(topic, failOnDataLoss="false", **beyond) == []
 
 
 def test_the_partition_spark_makes_up_for_an_empty_plan_is_empty(make_topic: MakeTopic) -> None:
@@ -152,12 +171,14 @@ def test_an_empty_partition_is_no_loss_whatever_the_filters(make_topic: MakeTopi
     assert pushed(topic, LessThan(("offset",), 1)) == []
 
 
-def test_a_filter_makes_no_loss_of_a_range_whose_start_is_after_its_end(
+def test_an_end_that_retention_has_passed_is_no_loss_outside_of_the_filters(
     make_topic: MakeTopic,
 ) -> None:
     topic, end = ended_before_its_log(make_topic)
     assert pushed(topic, GreaterThanOrEqual(("offset",), 20), **end) == []
     assert pushed(topic, GreaterThanOrEqual(("offset",), 5), **end) == []
+    with pytest.raises(DataLossError, match="starts at offset 4 now; offsets up to 2"):
+        pushed(topic, GreaterThanOrEqual(("offset",), 1), **end)
 
 
 def test_a_first_timestamp_narrows_the_plan(make_topic: MakeTopic) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pyspark.sql.datasource import DataSourceReader, Filter
 
+from kafkapy.common.errors import ConfigError
 from kafkapy.spark.source.offset_reader import OffsetReader, offset_reader
 from kafkapy.spark.source.offsets import (
     Offsets,
@@ -49,7 +50,10 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
         self._bounds = Bounds()
 
     def partitions(self) -> list[RangePartition]:
-        """Resolve the offsets and split the ranges. Raises as OffsetReader, and DataLossError."""
+        """Resolve the offsets and split the ranges.
+
+        Raises as OffsetReader, and DataLossError; ConfigError if a range starts after its end.
+        """
         options, bounds = self._options, self._bounds
         if options.max_offsets_per_trigger or options.min_offsets_per_trigger:
             log.warning(
@@ -65,10 +69,14 @@ class KafkapyBatchReader(DataSourceReader):  # type: ignore[misc]
             bounds,
         )
         earliest, latest = reader.earliest(start), reader.latest(start)
-        # A start after the end is an empty range, as in Spark's Kafka source. A start that the log
-        # does not reach is a loss: its topic was deleted and created again.
-        end = {tp: max(until, min(start[tp], latest[tp])) for tp, until in end.items()}
+        passed = _ends_before_log(start, end, earliest, latest)
+        end |= {tp: start[tp] for tp in passed}
         planned, losses = plan_ranges(start, end, earliest, latest)
+        losses += [
+            f"{tp} starts at offset {earliest[tp]} now; offsets up to {until} were to be read"
+            for tp, until in passed.items()
+            if until > bounds.offset.low
+        ]
         report_losses(losses, options.fail_on_data_loss, log.warning)
         readable = [part for r in planned if (part := existing_part(r, earliest, latest)).size]
         tasks = split_ranges(readable, options.min_partitions, options.max_records_per_partition)
@@ -87,6 +95,23 @@ class FilteringBatchReader(KafkapyBatchReader):
         """Use the filters on topic, partition, offset and timestamp. Returns the others."""
         self._bounds, remaining = push_filters(filters)
         return remaining
+
+
+def _ends_before_log(start: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> Offsets:
+    """The ends that retention has passed. No other range may start after its end, unless its start
+    is beyond the log, which is a loss of data too.
+
+    Raises:
+        ConfigError: names the partition and both offsets.
+    """
+    inverted = {tp: end[tp] for tp in sorted(start) if end[tp] < start[tp] <= latest[tp]}
+    for tp, until in inverted.items():
+        if until >= earliest[tp]:
+            raise ConfigError(
+                f"{tp} would start at offset {start[tp]}, after its end {until}: compare the "
+                "starting options with the ending ones"
+            )
+    return inverted
 
 
 def _apply_bounds(
