@@ -15,7 +15,7 @@ from kafkapy.replication.partition import Partition
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import Create, Op, SetData
 from tests.simulation.checkers.base import Checker, PartitionKey, Violation
-from tests.simulation.history import SimHistory
+from tests.simulation.history import GROUPS, SimHistory
 from tests.simulation.node import Node
 from tests.simulation.plan import Plan
 from tests.simulation.world import World
@@ -66,7 +66,11 @@ class Cluster:
             dict
         )
         self._truncations: dict[tuple[int, TopicPartition], tuple[object, int]] = {}
+        # Of the group coordinator's partition, by leader epoch: where it began, what it replicated.
+        self._group_starts: dict[int, int] = {}
+        self._group_high_watermarks: dict[int, int] = defaultdict(int)
         self.history.epoch_led = lambda broker_id, at: self._epochs_led.get((broker_id, at), -1)
+        self.history.was_load_replicated = self._was_load_replicated
         self.history.was_group_removed = self._was_group_removed
         for broker_id in range(1, plan.brokers + 1):
             node = world.nodes[broker_id] = Node(world, broker_id, plan.config)
@@ -157,6 +161,7 @@ class Cluster:
             self._violation_in_step = self._violation_in_step or violation
 
     def _stops_serving(self, node: Node, partition: Partition) -> None:
+        self._note_coordinator(partition)
         key = PartitionKey(str(partition.topic_id), partition.topic_partition)
         for checker in self.checkers:
             checker.on_stopped_serving(node, key, partition)
@@ -178,6 +183,7 @@ class Cluster:
             where = (node.broker_id, at)
             if partition.is_leader:
                 self._epochs_led[where] = partition.leader_epoch
+            self._note_coordinator(partition)
             known = self._truncations.get(where, (log, 0))
             if known[0] is log and truncations > known[1]:
                 self.on_truncation(node, partition)
@@ -185,6 +191,18 @@ class Cluster:
             key = PartitionKey(str(partition.topic_id), at)
             for checker in self._partition_checkers:
                 checker.on_partition(node, key, partition)
+
+    def _note_coordinator(self, partition: Partition) -> None:
+        if partition.topic_partition == GROUPS:
+            epoch, reached = partition.leader_epoch, self._group_high_watermarks
+            reached[epoch] = max(reached[epoch], partition.log.high_watermark)
+            if partition.is_leader:
+                self._group_starts[epoch] = partition.leader_epoch_start_offset
+
+    def _was_load_replicated(self, epoch: int) -> bool:
+        """Whether the coordinator of a leader epoch had the records with which it began, which it
+        loads up to the log end, replicated while it led."""
+        return self._group_high_watermarks[epoch] >= self._group_starts.get(epoch, 0)
 
     # state in the znodes
 
@@ -217,12 +235,12 @@ class Cluster:
 
     def _was_group_removed(self, group: str) -> bool:
         """Whether a broker's log of groups has a tombstone of a group."""
-        at, key = TopicPartition(GROUP_METADATA_TOPIC, 0), group_key(group)
+        key = group_key(group)
         for node in self.world.nodes.values():
             with node.without_faults():
                 for partition in node.partitions():
                     log = partition.log
-                    if partition.topic_partition == at:
+                    if partition.topic_partition == GROUPS:
                         start, end = log.log_start_offset, log.log_end_offset
                         records = iter_records(log.read(start, _READ_BYTES, end, True).records)
                         if any(r.key == key and r.value is None for r in records):

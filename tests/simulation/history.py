@@ -29,6 +29,8 @@ LEDGER: Final = "ledger"
 COPIES: Final = "copies"
 """The topic that consume-transform-produce writes to."""
 
+GROUPS: Final = TopicPartition(GROUP_METADATA_TOPIC, 0)
+
 _IN_FLIGHT_US: Final = SECOND_US
 """The time for which a response of before a loss may have been in flight."""
 
@@ -91,6 +93,8 @@ class SimHistory:
         # Called with (partition, last offset) of the records that a reader received.
         self.on_polled: Callable[[TopicPartition, int], None] = lambda *_: None
         self.epoch_led: Callable[[int, TopicPartition], int] = lambda *_: -1
+        # Whether the records with which a coordinator began were replicated, by its leader epoch.
+        self.was_load_replicated: Callable[[int], bool] = lambda _: True
         # Whether a group was removed, once or more.
         self.was_group_removed: Callable[[str], bool] = lambda _: False
         self._sends: dict[str, list[tuple[Answer, Send]]] = {}
@@ -99,6 +103,7 @@ class SimHistory:
         self._owners: dict[tuple[str, int], tuple[str, Answer]] = {}
         self._sent_again: dict[TopicPartition, set[int]] = {}
         self._objections: list[tuple[TopicPartition, Answer, str]] = []
+        self._owner_objections: list[tuple[Answer, str]] = []
         self._world = world
 
     def answer(self, broker_id: int, topic: str, partition: int) -> Answer:
@@ -152,7 +157,7 @@ class SimHistory:
 
     def last_commit(self, group: str) -> tuple[Answer, int]:
         """The largest offset whose commit was acknowledged and not lost since, -1 for none."""
-        losses = self.losses.get(TopicPartition(GROUP_METADATA_TOPIC, 0), ())
+        losses = self.losses.get(GROUPS, ())
         kept = [
             (answer, offset)
             for answer, offset in self._commits.get(group, ())
@@ -210,13 +215,16 @@ class SimHistory:
         self.object_to_group(known[0], message)
 
     def owns(self, answer: Answer, group: str, generation: int, member: str) -> None:
-        """Record that a partition was assigned to a member of a generation."""
+        """Record that a partition was assigned to a member of a generation. A coordinator answers
+        SyncGroup from the records with which it began, as Kafka's does. If they were not replicated
+        while it led, the generation may begin anew."""
         owner, known = self._owners.setdefault((group, generation), (member, answer))
         if owner != member and self.was_group_removed(group.partition("/")[0]):
             self._owners[group, generation] = member, answer  # its generations restarted
         elif owner != member:
             message = f"{group} has two owners in generation {generation}: {owner} and {member}"
-            self.object_to_group(known, message)
+            self._world.trace.note("client", message)
+            self._owner_objections.append((known, message))
 
     def object_to_group(self, known: Answer, message: str) -> None:
         """Record that the coordinator contradicted `known`, one of its earlier responses."""
@@ -255,9 +263,14 @@ class SimHistory:
         Clients may reach a leader that lost records before this leader learns of its election. The
         checkers record the loss only then.
         """
+        owners = [
+            (GROUPS, known, message)
+            for known, message in self._owner_objections
+            if self.was_load_replicated(known.epoch)
+        ]
         return [
             f"{at}: {message}"
-            for at, known, message in self._objections
+            for at, known, message in (*self._objections, *owners)
             if not any(loss.replaced(known) for loss in self.losses.get(at, ()))
         ]
 

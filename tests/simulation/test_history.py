@@ -99,3 +99,15 @@ def test_the_generations_of_a_group_that_was_removed_begin_anew(history: SimHist
         history.owns(Answer(4, AFTER), f"{group}/0", 1, "m2")
     [message] = history.unexplained()
     assert "billing/0 has two owners" in message
+
+
+def test_a_generation_whose_records_were_never_replicated_begins_anew(history: SimHistory) -> None:
+    """Seed 24263149: a coordinator answered SyncGroup from the end of the log that it loaded."""
+    history.was_load_replicated = lambda epoch: epoch != 4
+    for epoch, group in ((4, "shipping"), (5, "billing")):
+        history.owns(Answer(epoch, BEFORE), f"{group}/0", 2, "m1")
+        history.owns(Answer(6, AFTER), f"{group}/0", 2, "m2")
+    [message] = history.unexplained()
+    assert "billing/0 has two owners" in message
+    history.object_to_group(Answer(4, BEFORE), "anything else")
+    assert len(history.unexplained()) == 2

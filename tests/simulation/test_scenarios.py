@@ -24,6 +24,7 @@ from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Violation
 from tests.simulation.cluster import TOPIC
 from tests.simulation.events import MS_US, SECOND_US
+from tests.simulation.history import GROUPS
 from tests.simulation.kill_points import disarm, kill_at
 from tests.simulation.node import Node
 from tests.simulation.plan import TWO_DIRECTORIES, Plan
@@ -301,6 +302,41 @@ def test_what_a_leader_wrongly_commits_in_its_last_step_is_held_against_the_next
     monkeypatch.setattr(UnifiedLog, "append_as_leader", append_and_end)
     with pytest.raises(Violation, match="has committed records up to offset"):
         run_for(simulation, 4 * SECOND_US)
+
+
+def test_what_a_coordinator_loads_is_replicated_when_the_followers_have_it(
+    simulation: Simulation,
+) -> None:
+    """It begins at its log end, which a paused follower in sync does not have yet."""
+    events, was_replicated = simulation.world.events, simulation.cluster.history.was_load_replicated
+    nodes = simulation.world.nodes.values()
+
+    def leader() -> tuple[Node, Partition] | None:
+        found = [(n, p) for n in nodes for p in n.partitions() if p.topic_partition == GROUPS]
+        return next(((n, p) for n, p in found if p.is_leader), None)
+
+    def until(condition: Callable[[], bool]) -> None:
+        events.run_until(events.now_us + 5 * SECOND_US, condition)
+        assert condition()
+
+    until(lambda: (led := leader()) is not None and led[1].log.high_watermark > 0)
+    led = leader()
+    assert led is not None
+    first, partition = led
+    assert was_replicated(partition.leader_epoch)
+    follower = next(n for n in nodes if n is not first and n.acting_controller is None)
+    follower.pause()
+    until(lambda: partition.log.log_end_offset > partition.log.high_watermark)
+    first.stop()
+    until(lambda: (led := leader()) is not None and led[0] is not first)
+    led = leader()
+    assert led is not None
+    second, partition = led
+    assert second is not follower
+    assert not was_replicated(partition.leader_epoch)
+    follower.resume()
+    until(lambda: was_replicated(partition.leader_epoch))
+    until(lambda: not first.is_up)
 
 
 def test_one_member_at_a_time_begins_a_share_group(monkeypatch: pytest.MonkeyPatch) -> None:
