@@ -243,7 +243,7 @@ complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l metadat
 complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l max-block-ms -x -d 'The time limit to find the topic in the metadata. Default: 60000.'
 complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l max-memory-bytes -x -d 'The buffer size of all batches.'
 complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l socket-buffer-size -x -d 'TCP send buffer. Default: 102400.'
-complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l line-reader -x -d 'Accepted for compatibility: --property configures the line reader.'
+complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l line-reader -x -d 'The reader of the lines; only Kafka\'s own, which --property configures.'
 complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l property -x -d 'A property of the line reader: parse.key, key.separator, parse.headers, headers.delimiter, headers.separator, headers.key.separator, null.marker, ignore.error.'
 complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l reader-config -r -F -d 'The same properties in a file.'
 complete -c kafkapy -n '__fish_seen_subcommand_from console-producer' -l producer-property -x -d 'A producer property.'

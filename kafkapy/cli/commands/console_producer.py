@@ -75,7 +75,7 @@ class ConsoleProducerOptions(ClusterOptions):
     max_memory_bytes: int | None = value("The buffer size of all batches.", metavar="BYTES")
     socket_buffer_size: int | None = value("TCP send buffer. Default: 102400.", metavar="BYTES")
     line_reader: str | None = value(
-        "Accepted for compatibility: --property configures the line reader.", metavar="CLASS"
+        "The reader of the lines; only Kafka's own, which --property configures.", metavar="CLASS"
     )
     property: list[str] = values(
         "A property of the line reader: parse.key, key.separator, parse.headers,"
@@ -97,8 +97,10 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
     check_host_ports(options.bootstrap_server)
     assert options.topic is not None
     from kafkapy.tools.console.console_producer import ConsoleProducer, lines_of, send_lines
-    from kafkapy.tools.console.line_reader import LineReader
+    from kafkapy.tools.console.line_reader import LineReader, check_reader_class
 
+    if options.line_reader is not None:
+        check_reader_class(options.line_reader)
     reader = LineReader(reader_properties(options))
     producer = ConsoleProducer(options.topic, producer_properties(options), env.warn)
     producer.wait_for_topic()

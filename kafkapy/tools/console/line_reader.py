@@ -34,6 +34,23 @@ _SEPARATORS: Final = (
 )
 
 
+_CLASSES: Final = (
+    "kafka.tools.ConsoleProducer$LineMessageReader",
+    "org.apache.kafka.tools.LineMessageReader",
+)
+"""The names of Kafka's reader, in 3.9 and in 4."""
+
+
+def check_reader_class(name: str) -> None:
+    """Check the class of the line reader. Lines read by another class would be wrong records.
+
+    Raises:
+        ConfigError: it is not Kafka's own.
+    """
+    if name not in _CLASSES:
+        raise ConfigError(f"Line reader {name} is not known; known are: {', '.join(_CLASSES)}")
+
+
 class LineReader:
     """Parses lines by the reader properties of `kafka-console-producer`."""
 

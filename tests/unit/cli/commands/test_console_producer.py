@@ -110,6 +110,15 @@ def test_lines_become_records(producers: Any) -> None:
     assert values == [b"one", b"two", b"", b"last"]
 
 
+@pytest.mark.parametrize(
+    "reader",
+    ["kafka.tools.ConsoleProducer$LineMessageReader", "org.apache.kafka.tools.LineMessageReader"],
+)
+def test_kafkas_own_reader_may_be_named(producers: Any, reader: str) -> None:
+    assert kafkapy(*WORDS, "--line-reader", reader, stdin=b"one\n").status == 0
+    assert [line.value for line, _ in producers[0].lines] == [b"one"]
+
+
 def test_sigterm_waits_for_what_is_queued(producers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     kill = staticmethod(lambda: os.kill(os.getpid(), signal.SIGTERM))
     monkeypatch.setattr(FakeProducer, "after", kill)
@@ -155,6 +164,10 @@ def test_a_line_that_cannot_be_read_ends_it(producers: Any) -> None:
                 "--property=parse.headers=true",
             ],
             "headers.key.separator and null.marker may not be equal",
+        ),
+        (
+            ["--topic=t", "--broker-list=b:1", "--line-reader=org.acme.JsonReader"],
+            "Line reader org.acme.JsonReader is not known; known are: kafka.tools.ConsoleProducer$",
         ),
     ],
 )
