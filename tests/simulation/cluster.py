@@ -37,7 +37,8 @@ _DRIFT_PERMILLE = 20
 class Cluster:
     """The brokers of a plan. `targets` are the assignments that reassignments may end in.
     `offsets_found` are the committed offsets that groups found at the end. `remaining_problems` are
-    the problems that remained. `committed_ends` are the known committed ends of partitions.
+    the problems that remained. `committed_ends` are the committed ends of partitions,
+    `required_ends` those that replaced leaders reached, up to which new leaders have the records.
     `unclean_leaders` are the leaders, by path of the state, that were elected although they were
     not in sync, and have not led since. `on_truncation` is called with a broker that has just cut a
     log."""
@@ -56,6 +57,7 @@ class Cluster:
         self._partition_checkers: list[Checker] = []
         """Checkers with an `on_step`, and checkers with an `on_partition`."""
         self.committed_ends: dict[PartitionKey, int] = {}
+        self.required_ends: dict[PartitionKey, int] = {}
         self.unclean_leaders: dict[str, int] = {}
         self.on_truncation: Callable[[Node, Partition], None] = lambda node, partition: None
         self._hosted: dict[int, list[Partition]] = {}

@@ -56,6 +56,7 @@ def new_checker(allows_unclean_elections: bool) -> CommittedLogs:
         allows_unclean_elections=allows_unclean_elections,
         history=Losses(),
         committed_ends={},
+        required_ends={},
         unclean_leaders={},
         power_cut_of_all_us=-1,
         world=SimpleNamespace(
@@ -79,8 +80,19 @@ def leads(
     epochs: list[tuple[int, int]],
 ) -> None:
     """Broker `leader` becomes the leader, and leads with this log."""
+    checker.on_change([SetData(STATE, state(leader, epochs[-1][0]))])
+    goes_on(checker, leader, high_watermark, end, epochs)
+
+
+def goes_on(
+    checker: CommittedLogs,
+    leader: int,
+    high_watermark: int,
+    end: int,
+    epochs: list[tuple[int, int]],
+) -> None:
+    """Broker `leader` leads with this log, perhaps without hearing that it is replaced."""
     epoch = epochs[-1][0]
-    checker.on_change([SetData(STATE, state(leader, epoch))])
     log = SimpleNamespace(
         log_start_offset=0,
         log_end_offset=end,
@@ -115,3 +127,13 @@ def test_an_unclean_leader_needs_a_config_or_a_request() -> None:
     leads(clean, 3, high_watermark=105, end=123, epochs=[(0, 0), (3, 75)])
     with pytest.raises(Violation, match="has committed records up to offset 75 of 105"):
         leads(clean, 1, high_watermark=75, end=159, epochs=[(0, 0), (4, 159)])
+
+
+def test_a_new_leader_has_what_the_replaced_one_commits_late() -> None:
+    """Seed 24265038: the response to a change of the ISR arrived after the next election."""
+    checker = new_checker(allows_unclean_elections=False)
+    leads(checker, 3, high_watermark=85, end=88, epochs=[(0, 0)])
+    leads(checker, 1, high_watermark=85, end=88, epochs=[(0, 0), (2, 88)])
+    goes_on(checker, 3, high_watermark=88, end=88, epochs=[(0, 0)])
+    assert checker.cluster.committed_ends == {KEY: 85}
+    assert checker.cluster.required_ends == {KEY: 88}

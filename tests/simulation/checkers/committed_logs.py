@@ -345,6 +345,7 @@ class CommittedLogs(Checker):
             if not self._was_unclean_after(key, led):
                 kept = (loss.kept for loss in self._losses(key) if loss.epoch > led)
                 committed.required_end = max(committed.required_end, min([end, *kept]))
+                self.cluster.required_ends[key] = committed.required_end
             committed.end_of_replaced = max(committed.end_of_replaced, end)
             self._excuse_replaced(node, key, partition, committed.end)
         elif end > max([committed.end_of_replaced, *(loss.end for loss in self._losses(key))]):

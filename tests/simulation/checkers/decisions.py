@@ -175,7 +175,10 @@ class Decisions(Checker):
             # The former leader found the decision in all in-sync logs; the present one's has it.
             decision.marked.add(at)
             return
-        committed = self.cluster.committed_ends.get(self._key, 0)
+        committed = max(
+            self.cluster.committed_ends.get(self._key, 0),
+            self.cluster.required_ends.get(self._key, 0),
+        )
         if decision.offset >= committed and _STATE_PARTITION not in self.cluster.history.losses:
             late_data_us = self.world.network.late_data_us.get(host, -1)
             if late_data_us >= decision.seen_us and not decision.has_own_epoch:
