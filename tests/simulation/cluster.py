@@ -37,8 +37,9 @@ _DRIFT_PERMILLE = 20
 class Cluster:
     """The brokers of a plan. `targets` are the assignments that reassignments may end in.
     `offsets_found` are the committed offsets that groups found at the end. `remaining_problems` are
-    the problems that remained. `committed_ends` are the committed ends of partitions,
-    `required_ends` those that replaced leaders reached, up to which new leaders have the records.
+    the problems that remained. `committed_ends` are the committed ends of partitions.
+    `required_ends` are the ends up to which replaced leaders committed records that their
+    successors in sync had: later leaders must have them.
     `unclean_leaders` are the leaders, by path of the state, that were elected although they were
     not in sync, and have not led since. `on_truncation` is called with a broker that has just cut a
     log."""
@@ -145,7 +146,7 @@ class Cluster:
         self._check_in_step(node, list(hosted))
 
     def _before_directory_rename(self, node: Node, directory: str) -> None:
-        """Check a log that is deleted while it can be read: it is not opened by another name."""
+        """Check a log before its deletion renames it: its segments open their files by path."""
         hosted = self._hosted.get(node.broker_id, [])
         deleted = [p for p in hosted if not p.is_served and p.log.directory == directory]
         if deleted:

@@ -78,21 +78,13 @@ def leads(
     high_watermark: int,
     end: int,
     epochs: list[tuple[int, int]],
+    is_replaced: bool = False,
 ) -> None:
-    """Broker `leader` becomes the leader, and leads with this log."""
-    checker.on_change([SetData(STATE, state(leader, epochs[-1][0]))])
-    goes_on(checker, leader, high_watermark, end, epochs)
-
-
-def goes_on(
-    checker: CommittedLogs,
-    leader: int,
-    high_watermark: int,
-    end: int,
-    epochs: list[tuple[int, int]],
-) -> None:
-    """Broker `leader` leads with this log, perhaps without hearing that it is replaced."""
+    """Broker `leader` becomes the leader, and leads with this log; or it is replaced, and goes on
+    to lead."""
     epoch = epochs[-1][0]
+    if not is_replaced:
+        checker.on_change([SetData(STATE, state(leader, epoch))])
     log = SimpleNamespace(
         log_start_offset=0,
         log_end_offset=end,
@@ -134,6 +126,6 @@ def test_a_new_leader_has_what_the_replaced_one_commits_late() -> None:
     checker = new_checker(allows_unclean_elections=False)
     leads(checker, 3, high_watermark=85, end=88, epochs=[(0, 0)])
     leads(checker, 1, high_watermark=85, end=88, epochs=[(0, 0), (2, 88)])
-    goes_on(checker, 3, high_watermark=88, end=88, epochs=[(0, 0)])
+    leads(checker, 3, high_watermark=88, end=88, epochs=[(0, 0)], is_replaced=True)
     assert checker.cluster.committed_ends == {KEY: 85}
     assert checker.cluster.required_ends == {KEY: 88}

@@ -32,8 +32,6 @@ _SEPARATORS: Final = (
     "key.separator",
     "null.marker",
 )
-
-
 _CLASSES: Final = (
     "kafka.tools.ConsoleProducer$LineMessageReader",
     "org.apache.kafka.tools.LineMessageReader",

@@ -50,21 +50,19 @@ class _Batch(NamedTuple):
 class _Committed:
     """The batches of a partition below its highest high watermark, by base offset.
 
-    `end_of_replaced` is the highest offset that a leader committed after it was replaced.
-    `required_end` is the same for leaders whose successor was in sync: later leaders must have
-    these records. `epochs` are the leader epochs of the log of the leader that committed last.
+    `end_of_replaced` is the highest offset that a leader committed after it was replaced. `epochs`
+    are the leader epochs of the log of the leader that committed last.
     """
 
     def __init__(self) -> None:
         self.batches: dict[int, _Batch] = {}
         self.end = 0
         self.end_of_replaced = 0
-        self.required_end = 0
         self.epochs: EpochEntries = []
 
     def cut(self, end: int) -> None:
         self.batches = {at: b for at, b in self.batches.items() if b.next_offset <= end}
-        self.end, self.required_end = min(self.end, end), min(self.required_end, end)
+        self.end = min(self.end, end)
 
 
 class _Election(NamedTuple):
@@ -194,7 +192,7 @@ class CommittedLogs(Checker):
         """Whether the leader lacks committed records, as Kafka's rules allow."""
         kept, wanted = self._common_end(partition, committed), committed.end
         if kept >= wanted and key.topic_partition.topic not in self._compacted:
-            wanted = max(wanted, committed.required_end)
+            wanted = max(wanted, self.cluster.required_ends.get(key, 0))
             kept = min(partition.log.log_end_offset, wanted)
         path = paths.partition_state(*key.topic_partition)
         unclean = self.cluster.unclean_leaders.pop(path, None)
@@ -225,6 +223,8 @@ class CommittedLogs(Checker):
         end = max(end, wanted)
         self._allow(key, kept, end, partition.leader_epoch, f"{reason}: {lost}")
         committed.cut(kept)
+        required = self.cluster.required_ends
+        required[key] = min(required.get(key, 0), kept)
         for where in [where for where in self._compared if where[1] == key]:
             del self._compared[where]
         return True
@@ -344,8 +344,8 @@ class CommittedLogs(Checker):
         if led >= 0:
             if not self._was_unclean_after(key, led):
                 kept = (loss.kept for loss in self._losses(key) if loss.epoch > led)
-                committed.required_end = max(committed.required_end, min([end, *kept]))
-                self.cluster.required_ends[key] = committed.required_end
+                required = self.cluster.required_ends
+                required[key] = max(required.get(key, 0), min([end, *kept]))
             committed.end_of_replaced = max(committed.end_of_replaced, end)
             self._excuse_replaced(node, key, partition, committed.end)
         elif end > max([committed.end_of_replaced, *(loss.end for loss in self._losses(key))]):
