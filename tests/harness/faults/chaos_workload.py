@@ -240,6 +240,9 @@ class Poller:
     broker does not have the topic, as an Apache Kafka broker that has just started; otherwise
     librdkafka may not fetch any more. With `beside_apache`, it also does so after 10 s without
     records, since librdkafka does not always report the error.
+
+    A member subscribes again after NOT_COORDINATOR: librdkafka does not repeat the OffsetFetch, and
+    would not read the partitions (its issue 5586).
     """
 
     def __init__(
@@ -316,6 +319,9 @@ class Poller:
     def _on_error(self, error: KafkaError, message: Message) -> None:
         self.errors[error.name()] += 1
         if self.mode is not Mode.ASSIGN:
+            if error.code() == KafkaError.NOT_COORDINATOR:
+                self._consumer.unsubscribe()
+                self._consumer.subscribe([self._topic])
             return
         if error.code() in UNKNOWN_PARTITION_ERRORS:
             self._assign()
