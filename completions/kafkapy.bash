@@ -36,7 +36,7 @@ _kafkapy() {
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions schema-registry agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -278,6 +278,13 @@ _kafkapy() {
                 --output) words="text table json" ;;
                 --bootstrap-server|--command-config) return ;;
                 *) words="--help --bootstrap-server --command-config --output --debug --version" ;;
+            esac
+            ;;
+        schema-registry)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--listener|--topic|--tls-certificate|--tls-key) return ;;
+                *) words="--help --bootstrap-server --command-config --listener --topic --tls-certificate --tls-key --output --debug --version" ;;
             esac
             ;;
         agent)

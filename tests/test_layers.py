@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tools": {"admin", "client", "storage", "zk", "record", "security", "common"},
     "cli": {"tools", "admin", "client", "security", "common"},
     "spark": {"client", "record", "common"},
+    "schemas": {"admin", "client", "record", "common"},
     "testing": {"tools", "admin", "client", "common"},
     "server": {
         *("controller", "coordinator", "replication", "metadata", "storage"),
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 # Only inside the function that needs it, so that no other command pays for it.
-MAY_IMPORT_LATE: dict[str, set[str]] = {"cli": {"server", "spark"}}
+MAY_IMPORT_LATE: dict[str, set[str]] = {"cli": {"server", "spark", "schemas"}}
 
 PURE = (
     *("common", "security", "record", "protocol", "zk", "storage"),

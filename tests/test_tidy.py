@@ -38,6 +38,7 @@ MAY_SLEEP = {
     "dev/bench/growth_meter.py": "lets time pass for a broker at rest, whose cost is measured",
     "dev/bench/cluster_probes.py": "looks at a cluster again and again, and seldom: it is measured",
     "kafkapy/client/cluster.py": "the back-off between retries (retry.backoff.ms)",
+    "kafkapy/schemas/schemas_topic.py": "the back-off between attempts to write",
     "kafkapy/spark/source/stream_reader.py": "ten requests a second, not ninety",
     "kafkapy/common/system.py": "a thread that lets the event loop have the interpreter lock",
     "tests/harness/processes/waiting.py": "the one place that looks again until a condition holds",
@@ -87,6 +88,11 @@ TESTED_ELSEWHERE = {
     "kafkapy/pytest_plugin.py": "tests/integration/test_testing.py: test_pytest_finds_the_fixtures",
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
     "kafkapy/testing_broker.py": "tests/integration/test_testing.py: test_the_broker_and_...",
+    "kafkapy/schemas/parsed_schema.py": "protocols, no behaviour",
+    "kafkapy/schemas/records.py": "test_registry_state.py: records of ours and of Confluent's",
+    "kafkapy/schemas/rest_errors.py": "test_rest_api.py, test_registry.py",
+    "kafkapy/schemas/schema_types.py": "test_registry.py: test_references",
+    "kafkapy/schemas/http_server.py": "tests/integration/test_schema_registry.py",
     "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }
 # State of modules that changes, and why two threads may change it at a time.
@@ -95,6 +101,7 @@ MODULE_STATE = {
     "kafkapy/protocol/primitives.py few_numbers": "a pure function: computed twice at worst",
     "kafkapy/protocol/schema.py _arrays_of": "a pure function: computed twice at worst",
     "kafkapy/replication/replication_quota.py _partitions_on": "a pure function",
+    "kafkapy/schemas/schema_types.py _parse": "a pure function",
     "kafkapy/server/config/config_documentation.py _texts": "a file that does not change",
     "kafkapy/server/coordinators/group_topics.py _pattern": "a pure function",
     "kafkapy/spark/source/arrow.py _constants": "a pure function",

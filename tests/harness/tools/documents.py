@@ -37,7 +37,7 @@ _FENCE: Final = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.DOTALL | re.MULTIL
 _MARK: Final = re.compile(r"<!-- (?:run by (?P<by>[^\s:]+): \S.*|not run: (?P<why>\S.*)) -->")
 _COMMENT: Final = re.compile(r"<!--(?:(?!-->).)*-->\Z", re.DOTALL)
 _END: Final = "=== end of block ==="
-_PORTS: Final = (2181, 9091, 9092, 9093, 9094, 9095, 9308)
+_PORTS: Final = (2181, 8081, 9091, 9092, 9093, 9094, 9095, 9308)
 # Below the ports of the pages, which scripts/newcomer expects to be free. Its test takes every
 # other window, so that it can run beside the tests.
 _WINDOWS: Final = range(4_000, 9_080, len(_PORTS))

@@ -1,0 +1,119 @@
+"""`kafkapy schema-registry`: serves the REST API of Confluent Schema Registry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from kafkapy.cli.framework.command import Command
+from kafkapy.cli.framework.environment import Environment
+from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
+from kafkapy.cli.framework.options import ClusterOptions, properties_of, require, value
+from kafkapy.common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+
+# Clients of registries wait for half a minute at most.
+API_TIMEOUT: Final = {"default.api.timeout.ms": "10000"}
+
+
+@dataclass
+class SchemaRegistryOptions(ClusterOptions):
+    """The address, the topic and the certificate of a registry."""
+
+    listener: str = value(
+        "The address of the HTTP server; port 0 is a free one.",
+        metavar="HOST:PORT",
+        default="127.0.0.1:8081",
+    )
+    topic: str = value("The topic that has the schemas.", metavar="TOPIC", default="_schemas")
+    tls_certificate: str | None = value(
+        "Serve HTTPS with the certificates of this PEM file.", metavar="FILE"
+    )
+    tls_key: str | None = value(
+        "The PEM file with the certificate's key; default: the same file.", metavar="FILE"
+    )
+
+
+def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
+    """Serve until SIGTERM or Ctrl-C.
+
+    Raises:
+        UsageError: an option is missing or malformed.
+        CommandFailed: the address cannot be used.
+        ConfigError: a package is missing, or the topic has several partitions.
+        ApiError: the topic can be neither created nor read.
+    """
+    require(options, "bootstrap_server")
+    host, port = _address(options.listener)
+    tls = _tls(options)
+    missing = [name for name in ("aiohttp", "avro") if find_spec(name) is None]
+    if missing:
+        names = " ".join(missing)
+        raise ConfigError(f"the schema registry needs {names}: pip install {names}")
+    import asyncio
+
+    from kafkapy.schemas.http_server import HttpServer
+    from kafkapy.schemas.registry_service import RegistryService
+    from kafkapy.schemas.schemas_topic import SchemasTopic, create_if_missing
+
+    properties = API_TIMEOUT | properties_of(options.command_config)
+    properties["bootstrap.servers"] = options.bootstrap_server or ""
+    with options.connect(env, "schema-registry", API_TIMEOUT) as cluster:
+        create_if_missing(cluster, options.topic)
+        cluster_id = cluster.metadata([]).cluster_id or ""
+        topic = SchemasTopic(cluster, properties, options.topic)
+        try:
+            service = RegistryService(topic, cluster_id)
+            subjects = service.load()
+
+            def announce(url: str) -> None:
+                env.line(f"The schema registry serves {subjects} subjects at {url}")
+                env.stdout.flush()
+
+            asyncio.run(HttpServer(service).run(host, port, tls, announce))
+        except OSError as error:
+            raise CommandFailed(f"Cannot listen on {options.listener}: {error}") from error
+        finally:
+            topic.close()
+    return ExitStatus.SUCCESS
+
+
+def _address(listener: str) -> tuple[str, int]:
+    host, colon, port = listener.rpartition(":")
+    if not (host and colon and port.isdecimal() and int(port) <= 65535):
+        raise UsageError(f"--listener: expected HOST:PORT, found '{listener}'")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _tls(options: SchemaRegistryOptions) -> SSLContext | None:
+    if options.tls_certificate is None:
+        if options.tls_key is not None:
+            raise UsageError("--tls-key needs --tls-certificate")
+        return None
+    import ssl
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        context.load_cert_chain(options.tls_certificate, options.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"--tls-certificate {options.tls_certificate}: {error}") from error
+    return context
+
+
+COMMAND: Final = Command(
+    "schema-registry",
+    SchemaRegistryOptions,
+    run,
+    help="Serve a schema registry with the REST API of Confluent Schema Registry.",
+    groups={"What to serve": "listener topic", "HTTPS": "tls-certificate tls-key"},
+    examples={
+        "Serve at http://127.0.0.1:8081, which only this machine reaches.": "{B}",
+        "Serve HTTPS to other machines.": (
+            "--listener 0.0.0.0:8081 --tls-certificate server.pem {B}"
+        ),
+    },
+)

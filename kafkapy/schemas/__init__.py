@@ -1,0 +1,1 @@
+"""A schema registry with the REST API and the `_schemas` topic of Confluent's."""

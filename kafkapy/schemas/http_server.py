@@ -1,0 +1,107 @@
+"""The registry's HTTP server. Requests are answered one after the other, on one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http import HTTPStatus
+from ssl import SSLContext
+from typing import Any, Final
+
+import orjson
+from aiohttp import web
+
+from kafkapy.schemas.registry_service import Handler, RegistryService
+from kafkapy.schemas.rest_api import ROUTES, Call, RawSchema
+from kafkapy.schemas.rest_errors import RestError
+
+CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_BODY_BYTES_MAX: Final = 1 << 20  # as `max.message.bytes` of the topic
+
+
+class HttpServer:
+    """Serves a registry until SIGTERM or SIGINT."""
+
+    def __init__(self, service: RegistryService) -> None:
+        self._service = service
+        self._thread = ThreadPoolExecutor(1, "schemas")
+
+    async def run(
+        self, host: str, port: int, tls: SSLContext | None, on_start: Callable[[str], None]
+    ) -> None:
+        """Listen, and call `on_start` with the URL. A port of 0 is a free one.
+
+        Raises:
+            OSError: the address cannot be used.
+        """
+        stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopping.set)
+        runner = web.AppRunner(self.application(), access_log=None)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, port, ssl_context=tls).start()
+            bound = runner.addresses[0]
+            scheme = "http" if tls is None else "https"
+            name = f"[{host}]" if ":" in host else host
+            on_start(f"{scheme}://{name}:{bound[1]}")
+            await stopping.wait()
+        finally:
+            await runner.cleanup()
+            self._thread.shutdown()
+
+    def application(self) -> web.Application:
+        app = web.Application(middlewares=[_with_json_errors], client_max_size=_BODY_BYTES_MAX)
+        for method, path, handler in ROUTES:
+            app.router.add_route(method, path, partial(self._serve, handler))
+        return app
+
+    async def _serve(self, handler: Handler, request: web.Request) -> web.Response:
+        body = await request.read()
+        call = Call(request.match_info, request.query, _object(body))
+        answer = self._service.answer_known(handler, call)
+        if answer is None:
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._thread, self._service.answer, handler, call)
+        if isinstance(answer, RawSchema):
+            return _response(HTTPStatus.OK, str(answer).encode())
+        return _response(HTTPStatus.OK, orjson.dumps(answer))
+
+
+@web.middleware
+async def _with_json_errors(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    try:
+        return await handler(request)
+    except RestError as error:
+        body = {"error_code": error.code, "message": error.message}
+        return _response(error.status, orjson.dumps(body))
+    except web.HTTPException as error:
+        message = f"HTTP {error.status} {error.reason}"
+        body = {"error_code": error.status, "message": message}
+        return _response(HTTPStatus(error.status), orjson.dumps(body))
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    """
+    Raises:
+        RestError: 400 not a JSON object.
+    """
+    if not body:
+        return {}
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise RestError(400, f"The body is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise RestError(400, "The body is not a JSON object")
+    return found
+
+
+def _response(status: HTTPStatus, body: bytes) -> web.Response:
+    return web.Response(status=status, body=body, headers={"Content-Type": CONTENT_TYPE})

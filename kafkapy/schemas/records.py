@@ -1,0 +1,190 @@
+"""The records of the topic `_schemas`, as Confluent Schema Registry writes and reads them.
+
+Keys and values are JSON. A key names its type; the latest record of a key counts, so that the topic
+can be compacted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+
+class SchemaType(StrEnum):
+    """The format of a schema. Avro is the default, and is not named in records and responses."""
+
+    AVRO = "AVRO"
+    JSON = "JSON"
+    PROTOBUF = "PROTOBUF"
+
+
+class Level(StrEnum):
+    """Which earlier versions a new schema must be compatible with, and in which direction."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+    @property
+    def is_transitive(self) -> bool:
+        return self.endswith("_TRANSITIVE")
+
+    @property
+    def reads_earlier(self) -> bool:
+        """Whether the new schema must read data of earlier versions."""
+        return self.startswith(("BACKWARD", "FULL"))
+
+    @property
+    def is_read_by_earlier(self) -> bool:
+        """Whether earlier versions must read data of the new schema."""
+        return self.startswith(("FORWARD", "FULL"))
+
+
+class Mode(StrEnum):
+    """Which changes are accepted. IMPORT takes ids and versions from the request."""
+
+    READWRITE = "READWRITE"
+    READONLY = "READONLY"
+    READONLY_OVERRIDE = "READONLY_OVERRIDE"
+    IMPORT = "IMPORT"
+
+
+class Reference(NamedTuple):
+    """A version of a subject, and the name by which a schema refers to it."""
+
+    name: str
+    subject: str
+    version: int
+
+
+class StoredSchema(NamedTuple):
+    """A schema as it is stored. Equal ones have the same id."""
+
+    schema_type: SchemaType
+    text: str
+    references: tuple[Reference, ...] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """Its fields in records and responses."""
+        found: dict[str, Any] = {}
+        if self.schema_type is not SchemaType.AVRO:
+            found["schemaType"] = self.schema_type.value
+        if self.references:
+            found["references"] = [each._asdict() for each in self.references]
+        return found | {"schema": self.text}
+
+
+class Version(NamedTuple):
+    """A version of a subject."""
+
+    subject: str
+    version: int
+    schema_id: int
+    schema: StoredSchema
+    is_deleted: bool = False
+
+
+class Record(NamedTuple):
+    """A record of the topic. A `value` of None removes the key's previous one."""
+
+    key: bytes
+    value: bytes | None
+
+
+_MAGIC: Final = {"SCHEMA": 1}
+
+
+def key_fields(key: bytes) -> Mapping[str, Any]:
+    """The fields of a key; empty if it is not one."""
+    return _object(key)
+
+
+def schema_record(version: Version) -> Record:
+    found = {"subject": version.subject, "version": version.version, "id": version.schema_id}
+    value = found | version.schema.fields() | {"deleted": version.is_deleted}
+    return Record(_schema_key(version.subject, version.version), _json(value))
+
+
+def no_schema_record(subject: str, version: int) -> Record:
+    return Record(_schema_key(subject, version), None)
+
+
+def level_record(subject: str | None, level: Level | None) -> Record:
+    value = None if level is None else _json({"compatibilityLevel": level.value})
+    return Record(_key("CONFIG", subject=subject), value)
+
+
+def mode_record(subject: str | None, mode: Mode | None) -> Record:
+    value = None if mode is None else _json({"mode": mode.value})
+    return Record(_key("MODE", subject=subject), value)
+
+
+def subject_deleted_record(subject: str, last_version: int) -> Record:
+    value = _json({"subject": subject, "version": last_version})
+    return Record(_key("DELETE_SUBJECT", subject=subject), value)
+
+
+def read_version(value: bytes) -> Version:
+    """
+    Raises:
+        ValueError: a field is missing, or of another type.
+    """
+    fields = _object(value)
+    try:
+        return Version(
+            str(fields["subject"]),
+            int(fields["version"]),
+            int(fields["id"]),
+            StoredSchema(
+                SchemaType(fields.get("schemaType") or "AVRO"),
+                str(fields["schema"]),
+                read_references(fields.get("references")),
+            ),
+            bool(fields.get("deleted")),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a schema's record lacks {error}") from error
+
+
+def read_references(given: Any) -> tuple[Reference, ...]:
+    """
+    Raises:
+        ValueError: not a list of objects with name, subject and version.
+    """
+    try:
+        return tuple(
+            Reference(str(each["name"]), str(each["subject"]), int(each["version"]))
+            for each in given or ()
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError("a reference has a name, a subject and a version") from error
+
+
+def read_field(value: bytes, name: str) -> Any:
+    return _object(value).get(name)
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _schema_key(subject: str, version: int) -> bytes:
+    return _key("SCHEMA", subject=subject, version=version)
+
+
+def _key(keytype: str, **fields: Any) -> bytes:
+    return _json({"keytype": keytype, **fields, "magic": _MAGIC.get(keytype, 0)})
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()

@@ -1,0 +1,96 @@
+"""Answers requests: reads the topic, decides, and writes the records of the decision.
+
+An answer is given once its records are in the topic. If another registry wrote meanwhile, the
+request is decided again.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafkapy.client.batch_producer import DeliveryError
+from kafkapy.common.errors import ApiError
+from kafkapy.schemas.records import Record
+from kafkapy.schemas.registry import Decision
+from kafkapy.schemas.registry_state import RegistryState
+from kafkapy.schemas.rest_api import Call, RestApi
+from kafkapy.schemas.rest_errors import RestError
+from kafkapy.schemas.schemas_topic import SchemasTopic
+
+log: Final = logging.getLogger("kafkapy.schemas")
+
+Handler = Callable[[RestApi, Call], Decision]
+
+# Answers that never change: a schema keeps its id.
+_IMMUTABLE: Final = (RestApi.schema, RestApi.schema_text)
+_ATTEMPTS: Final = 8
+_WRITE_LIMIT_S: Final = 20.0
+
+
+class RegistryService:
+    """One registry. Not thread-safe, except for `answer_known`."""
+
+    def __init__(self, topic: SchemasTopic, cluster_id: str) -> None:
+        self._topic = topic
+        self._state = RegistryState()
+        self._api = RestApi(self._state, cluster_id)
+
+    def load(self) -> int:
+        """Read the topic. Returns the number of subjects. Raises ApiError."""
+        self._apply(self._topic.read_stable())
+        return len(self._state.subjects)
+
+    def answer_known(self, handler: Handler, call: Call) -> Any:
+        """The answer that no record can change, None if there is none. Also while Kafka is down."""
+        if handler in _IMMUTABLE and "fetchMaxId" not in call.query:
+            try:
+                return handler(self._api, call).answer
+            except RestError:
+                return None
+        return None
+
+    def answer(self, handler: Handler, call: Call) -> Any:
+        """The answer to a request.
+
+        Raises:
+            RestError: the request is refused; 50001 Kafka does not take the records, or cannot be
+                read.
+        """
+        try:
+            self._apply(self._topic.read_stable())
+            decision = handler(self._api, call)
+            return self._write(handler, call) if decision.records else decision.answer
+        except ApiError as error:
+            raise RestError(50001, f"Error in the backend data store: {error.message}") from error
+
+    def _write(self, handler: Handler, call: Call) -> Any:
+        """Decide again as the only writer, and write. A write with an unknown outcome is looked for
+        in the topic."""
+        attempted: Decision | None = None
+        failure, attempt = "", 0
+        deadline_s = time.monotonic() + _WRITE_LIMIT_S
+        while attempt < _ATTEMPTS and time.monotonic() < deadline_s:
+            try:
+                transaction = self._topic.begin()
+                new = self._topic.read_all()
+                self._apply(new)
+                if attempted is not None and set(attempted.records) <= set(new):
+                    return attempted.answer
+                attempted = handler(self._api, call)
+                if attempted.records:
+                    self._topic.write(transaction, attempted.records)
+                    self._apply(self._topic.read_all())
+                return attempted.answer
+            except (ApiError, DeliveryError) as error:
+                log.info("A write of schemas is tried again: %s", error)
+                failure = str(error)
+            self._topic.pause(attempt)
+            attempt += 1
+        raise RestError(50001, f"Error in the backend data store: {failure}")
+
+    def _apply(self, records: list[Record]) -> None:
+        for record in records:
+            self._state.apply(record)

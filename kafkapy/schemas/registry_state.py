@@ -1,0 +1,126 @@
+"""The subjects, versions, levels and modes that the records of `_schemas` amount to."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from typing import Final, TypeVar
+
+from kafkapy.schemas.records import (
+    Level,
+    Mode,
+    Record,
+    StoredSchema,
+    Version,
+    key_fields,
+    read_field,
+    read_version,
+)
+
+T = TypeVar("T")
+
+log: Final = logging.getLogger("kafkapy.schemas")
+
+
+class RegistryState:
+    """Changed only by `apply`, in the order of the topic, so that all registries agree."""
+
+    def __init__(self) -> None:
+        self.subjects: dict[str, dict[int, Version]] = {}
+        self.by_id: dict[int, StoredSchema] = {}
+        self.levels: dict[str | None, Level] = {}
+        self.modes: dict[str | None, Mode] = {}
+        self.last_id = 0
+        self._ids: dict[StoredSchema, int] = {}
+        self._uses: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
+
+    def apply(self, record: Record) -> None:
+        """Apply the next record. One that is not understood is logged, and skipped."""
+        key = key_fields(record.key)
+        subject, value = key.get("subject"), record.value
+        try:
+            match key.get("keytype"):
+                case "SCHEMA" if value is not None:
+                    self._put(read_version(value))
+                case "SCHEMA":
+                    self._remove(str(subject), int(key["version"]))
+                case "DELETE_SUBJECT" if value is not None:
+                    self._mark_deleted(str(subject), int(read_field(value, "version")))
+                case "CONFIG":
+                    level = None if value is None else read_field(value, "compatibilityLevel")
+                    _set(self.levels, subject, level and Level(level))
+                case "MODE":
+                    mode = None if value is None else read_field(value, "mode")
+                    _set(self.modes, subject, mode and Mode(mode))
+        except (KeyError, TypeError, ValueError) as error:
+            log.warning("A record of schemas is skipped: %r: %s", record.key, error)
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
+        """The versions of a subject, ascending; soft-deleted ones too if `deleted`."""
+        found = self.subjects.get(subject, {})
+        return [found[n] for n in sorted(found) if deleted or not found[n].is_deleted]
+
+    def uses(self, schema_id: int) -> list[Version]:
+        """The versions that have a schema, soft-deleted ones too, by subject and version."""
+        return [self.subjects[s][v] for s, v in sorted(self._uses.get(schema_id, ()))]
+
+    def id_of(self, schema: StoredSchema) -> int | None:
+        return self._ids.get(schema)
+
+    def referrers(self, subject: str, version: int, *, deleted: bool = False) -> list[Version]:
+        """The versions of any subject that refer to this one."""
+        return [
+            each
+            for other in sorted(self.subjects)
+            for each in self.versions(other, deleted=deleted)
+            if any((r.subject, r.version) == (subject, version) for r in each.schema.references)
+        ]
+
+    def level(self, subject: str | None) -> Level:
+        """The level that counts for a subject."""
+        return self.levels.get(subject) or self.levels.get(None) or Level.BACKWARD
+
+    def mode(self, subject: str | None) -> Mode:
+        """The mode that counts for a subject."""
+        overall = self.modes.get(None, Mode.READWRITE)
+        if overall is Mode.READONLY_OVERRIDE:
+            return overall
+        return self.modes.get(subject, overall)
+
+    def _put(self, found: Version) -> None:
+        self._forget_use(found.subject, found.version)
+        self.subjects.setdefault(found.subject, {})[found.version] = found
+        self._uses[found.schema_id].add((found.subject, found.version))
+        self.by_id[found.schema_id] = found.schema
+        self._ids.setdefault(found.schema, found.schema_id)
+        self.last_id = max(self.last_id, found.schema_id)
+
+    def _remove(self, subject: str, version: int) -> None:
+        """Remove a version, and its schema's id if no other version has it."""
+        known = self.subjects.get(subject, {}).get(version)
+        self._forget_use(subject, version)
+        if known is not None and not self._uses[known.schema_id]:
+            self.by_id.pop(known.schema_id, None)
+            self._ids.pop(known.schema, None)
+        versions = self.subjects.get(subject, {})
+        versions.pop(version, None)
+        if not versions:
+            self.subjects.pop(subject, None)
+
+    def _forget_use(self, subject: str, version: int) -> None:
+        known = self.subjects.get(subject, {}).get(version)
+        if known is not None:
+            self._uses[known.schema_id].discard((subject, version))
+
+    def _mark_deleted(self, subject: str, last_version: int) -> None:
+        versions = self.subjects.get(subject, {})
+        for number, known in versions.items():
+            if number <= last_version:
+                versions[number] = known._replace(is_deleted=True)
+
+
+def _set(values: dict[str | None, T], subject: str | None, value: T | None) -> None:
+    if value:
+        values[subject] = value
+    else:
+        values.pop(subject, None)

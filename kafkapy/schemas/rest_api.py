@@ -1,0 +1,363 @@
+"""The REST API: each route's method, path and handler, as in Confluent Schema Registry 7.
+
+A handler reads the path, the query and the body, and returns a decision of the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, TypeVar
+
+from kafkapy.schemas import rest_errors as errors
+from kafkapy.schemas.records import (
+    Level,
+    Mode,
+    SchemaType,
+    StoredSchema,
+    Version,
+    read_references,
+)
+from kafkapy.schemas.registry import Decision, Registry
+from kafkapy.schemas.registry_state import RegistryState
+from kafkapy.schemas.rest_errors import RestError
+from kafkapy.schemas.schema_types import TYPES
+
+E = TypeVar("E", bound=StrEnum)
+
+_LATEST: Final = ("latest", "-1")
+_NUMBER_MAX: Final = 2**31 - 1
+_DIGITS_MAX: Final = 10
+_DEFAULT_CONTEXT: Final = ":.:"
+_CONTEXT: Final = ":."
+
+
+class Call(NamedTuple):
+    """A request: the names in its path, its query, and its body's JSON object."""
+
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def subject(self) -> str:
+        """
+        Raises:
+            RestError: 42208 it is in a context other than the default one.
+        """
+        name = self.path["subject"].removeprefix(_DEFAULT_CONTEXT)
+        if name.startswith(_CONTEXT):
+            raise errors.invalid_subject(name)
+        return name
+
+    def flag(self, name: str) -> bool:
+        return self.query.get(name, "").lower() == "true"
+
+    def number(self, name: str, default: int) -> int:
+        found = _natural(self.query.get(name, ""))
+        return default if found is None else found
+
+
+class RestApi:
+    """Handlers of the routes."""
+
+    def __init__(self, state: RegistryState, cluster_id: str) -> None:
+        self._state = state
+        self._registry = Registry(state)
+        self._cluster_id = cluster_id
+
+    # schemas
+
+    def types(self, call: Call) -> Decision:
+        return Decision([each.value for each in TYPES])
+
+    def schemas(self, call: Call) -> Decision:
+        found = []
+        for subject in self._subjects(call):
+            versions = self._state.versions(subject, deleted=call.flag("deleted"))
+            found += versions[-1:] if call.flag("latestOnly") else versions
+        return Decision([_version_fields(each) for each in _page(call, found)])
+
+    def schema(self, call: Call) -> Decision:
+        answer = self._schema(call).fields()
+        if call.flag("fetchMaxId"):
+            answer["maxId"] = self._state.last_id
+        return Decision(answer)
+
+    def schema_text(self, call: Call) -> Decision:
+        return Decision(RawSchema(self._schema(call).text))
+
+    def schema_subjects(self, call: Call) -> Decision:
+        return Decision(sorted({each.subject for each in self._uses(call)}))
+
+    def schema_versions(self, call: Call) -> Decision:
+        return Decision(
+            [{"subject": each.subject, "version": each.version} for each in self._uses(call)]
+        )
+
+    # subjects
+
+    def subjects(self, call: Call) -> Decision:
+        return Decision(list(_page(call, self._subjects(call))))
+
+    def versions(self, call: Call) -> Decision:
+        found = self._state.versions(call.subject, deleted=call.flag("deleted"))
+        if not found:
+            raise errors.subject_not_found(call.subject)
+        return Decision([each.version for each in _page(call, found)])
+
+    def version(self, call: Call) -> Decision:
+        return Decision(_version_fields(self._version(call)))
+
+    def version_text(self, call: Call) -> Decision:
+        return Decision(RawSchema(self._version(call).schema.text))
+
+    def referrers(self, call: Call) -> Decision:
+        found = self._version(call)
+        users = self._state.referrers(found.subject, found.version, deleted=call.flag("deleted"))
+        return Decision(sorted({each.schema_id for each in users}))
+
+    def register(self, call: Call) -> Decision:
+        return self._registry.register(
+            call.subject,
+            _given_schema(call.body),
+            _positive(call.body, "id"),
+            _positive(call.body, "version"),
+        )
+
+    def look_up(self, call: Call) -> Decision:
+        found = self._registry.look_up(
+            call.subject, _given_schema(call.body), deleted=call.flag("deleted")
+        )
+        return Decision(_version_fields(found))
+
+    def delete_subject(self, call: Call) -> Decision:
+        return self._registry.delete_subject(call.subject, permanent=call.flag("permanent"))
+
+    def delete_version(self, call: Call) -> Decision:
+        return self._registry.delete_version(
+            self._version(call, deleted=True), permanent=call.flag("permanent")
+        )
+
+    # compatibility
+
+    def check_version(self, call: Call) -> Decision:
+        try:
+            compared = [self._version(call)]
+        except RestError:
+            if call.path["version"] not in _LATEST:
+                raise
+            compared = []
+        return self._check(call, compared)
+
+    def check_versions(self, call: Call) -> Decision:
+        return self._check(call, self._state.versions(call.subject))
+
+    def level(self, call: Call) -> Decision:
+        return Decision({"compatibilityLevel": self._state.level(None).value})
+
+    def subject_level(self, call: Call) -> Decision:
+        if call.subject not in self._state.levels and not call.flag("defaultToGlobal"):
+            raise errors.no_compatibility(call.subject)
+        return Decision({"compatibilityLevel": self._state.level(call.subject).value})
+
+    def set_level(self, call: Call) -> Decision:
+        text = "Invalid compatibility level. Valid values"
+        level = _choice(Level, call.body.get("compatibility"), 42203, text)
+        return self._registry.set_level(_subject_or_all(call), level)
+
+    def remove_level(self, call: Call) -> Decision:
+        return self._registry.set_level(_subject_or_all(call), None)
+
+    # modes
+
+    def mode(self, call: Call) -> Decision:
+        return Decision({"mode": self._state.mode(None).value})
+
+    def subject_mode(self, call: Call) -> Decision:
+        if call.subject not in self._state.modes and not call.flag("defaultToGlobal"):
+            raise errors.no_mode(call.subject)
+        return Decision({"mode": self._state.mode(call.subject).value})
+
+    def set_mode(self, call: Call) -> Decision:
+        mode = _choice(Mode, call.body.get("mode"), 42204, "Invalid mode. Valid values")
+        return self._registry.set_mode(_subject_or_all(call), mode, force=call.flag("force"))
+
+    def remove_mode(self, call: Call) -> Decision:
+        return self._registry.set_mode(_subject_or_all(call), None, force=False)
+
+    # the registry itself
+
+    def root(self, call: Call) -> Decision:
+        return Decision({})
+
+    def contexts(self, call: Call) -> Decision:
+        return Decision(["."])
+
+    def cluster(self, call: Call) -> Decision:
+        clusters = {"kafka-cluster": self._cluster_id, "schema-registry-cluster": "schema-registry"}
+        return Decision({"scope": {"path": [], "clusters": clusters}, "id": ""})
+
+    # reading a request
+
+    def _subjects(self, call: Call) -> list[str]:
+        prefix = call.query.get("subjectPrefix", "").removeprefix(_DEFAULT_CONTEXT)
+        prefix = "" if prefix == ":*:" else prefix
+        return [
+            subject
+            for subject in sorted(self._state.subjects)
+            if subject.startswith(prefix)
+            and self._state.versions(subject, deleted=call.flag("deleted"))
+        ]
+
+    def _schema(self, call: Call) -> StoredSchema:
+        found = self._state.by_id.get(_schema_id(call))
+        if found is None:
+            raise errors.schema_not_found(_schema_id(call))
+        return found
+
+    def _uses(self, call: Call) -> list[Version]:
+        self._schema(call)
+        found = self._state.uses(_schema_id(call))
+        return [each for each in found if call.flag("deleted") or not each.is_deleted]
+
+    def _version(self, call: Call, *, deleted: bool = False) -> Version:
+        """The version in the path. Soft-deleted ones count if the query, or the caller, says so.
+
+        Raises:
+            RestError: 40401 no such subject, 40402 no such version, 42202 not a version.
+        """
+        text, subject = call.path["version"], call.subject
+        is_latest, number = text in _LATEST, _natural(text)
+        if not is_latest and not number:
+            raise errors.invalid_version(text)
+        deleted = call.flag("deleted") or (deleted and not is_latest)
+        if not self._state.versions(subject, deleted=deleted):
+            raise errors.subject_not_found(subject)
+        found = self._state.versions(subject, deleted=deleted)
+        if is_latest:
+            return found[-1]
+        for each in found:
+            if each.version == number:
+                return each
+        raise errors.version_not_found(number or 0)
+
+    def _check(self, call: Call, compared: list[Version]) -> Decision:
+        given = _given_schema(call.body)
+        reasons = self._registry.incompatibilities(call.subject, given, compared)
+        answer: dict[str, Any] = {"is_compatible": not reasons}
+        if call.flag("verbose"):
+            answer["messages"] = reasons
+        return Decision(answer)
+
+
+class RawSchema(str):
+    """An answer that is a schema's text, not JSON of it."""
+
+
+ROUTES: Final[tuple[tuple[str, str, Callable[[RestApi, Call], Decision]], ...]] = (
+    ("GET", "/", RestApi.root),
+    ("GET", "/contexts", RestApi.contexts),
+    ("GET", "/v1/metadata/id", RestApi.cluster),
+    ("GET", "/schemas", RestApi.schemas),
+    ("GET", "/schemas/types", RestApi.types),
+    ("GET", "/schemas/ids/{id}", RestApi.schema),
+    ("GET", "/schemas/ids/{id}/schema", RestApi.schema_text),
+    ("GET", "/schemas/ids/{id}/subjects", RestApi.schema_subjects),
+    ("GET", "/schemas/ids/{id}/versions", RestApi.schema_versions),
+    ("GET", "/subjects", RestApi.subjects),
+    ("POST", "/subjects/{subject}", RestApi.look_up),
+    ("DELETE", "/subjects/{subject}", RestApi.delete_subject),
+    ("GET", "/subjects/{subject}/versions", RestApi.versions),
+    ("POST", "/subjects/{subject}/versions", RestApi.register),
+    ("GET", "/subjects/{subject}/versions/{version}", RestApi.version),
+    ("DELETE", "/subjects/{subject}/versions/{version}", RestApi.delete_version),
+    ("GET", "/subjects/{subject}/versions/{version}/schema", RestApi.version_text),
+    ("GET", "/subjects/{subject}/versions/{version}/referencedby", RestApi.referrers),
+    ("POST", "/compatibility/subjects/{subject}/versions", RestApi.check_versions),
+    ("POST", "/compatibility/subjects/{subject}/versions/{version}", RestApi.check_version),
+    ("GET", "/config", RestApi.level),
+    ("PUT", "/config", RestApi.set_level),
+    ("DELETE", "/config", RestApi.remove_level),
+    ("GET", "/config/{subject}", RestApi.subject_level),
+    ("PUT", "/config/{subject}", RestApi.set_level),
+    ("DELETE", "/config/{subject}", RestApi.remove_level),
+    ("GET", "/mode", RestApi.mode),
+    ("PUT", "/mode", RestApi.set_mode),
+    ("DELETE", "/mode", RestApi.remove_mode),
+    ("GET", "/mode/{subject}", RestApi.subject_mode),
+    ("PUT", "/mode/{subject}", RestApi.set_mode),
+    ("DELETE", "/mode/{subject}", RestApi.remove_mode),
+)
+
+
+def _version_fields(found: Version) -> dict[str, Any]:
+    numbers = {"subject": found.subject, "version": found.version, "id": found.schema_id}
+    deleted = {"deleted": True} if found.is_deleted else {}
+    return numbers | found.schema.fields() | deleted
+
+
+def _given_schema(body: Mapping[str, Any]) -> StoredSchema:
+    """
+    Raises:
+        RestError: 42201 the type is not known, or there is no schema.
+    """
+    text, name = body.get("schema"), body.get("schemaType") or SchemaType.AVRO
+    if not isinstance(text, str) or not text.strip():
+        raise RestError(42201, "Invalid schema: the request has no field 'schema' with a text")
+    if name not in TYPES:
+        known = ", ".join(TYPES)
+        raise RestError(42201, f"Invalid schema type {name}. This registry has {known}")
+    try:
+        references = read_references(body.get("references"))
+    except ValueError as error:
+        raise RestError(42201, f"Invalid schema: {error}") from error
+    return StoredSchema(SchemaType(name), text, references)
+
+
+def _positive(body: Mapping[str, Any], name: str) -> int | None:
+    """A number of an import. Clients send -1 or 0 for none.
+
+    Raises:
+        RestError: 42201 not a number.
+    """
+    found = body.get(name)
+    if found is None:
+        return None
+    if not isinstance(found, int):
+        raise RestError(42201, f"Invalid schema: '{name}' is not a number")
+    return found if found > 0 else None
+
+
+def _schema_id(call: Call) -> int:
+    found = _natural(call.path["id"])
+    if found is None:
+        raise RestError(404, "HTTP 404 Not Found")
+    return found
+
+
+def _natural(text: str) -> int | None:
+    """A number of 31 bits, None if the text is not one."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
+        return None
+    return int(text) if int(text) <= _NUMBER_MAX else None
+
+
+def _subject_or_all(call: Call) -> str | None:
+    return call.subject if "subject" in call.path else None
+
+
+def _choice(kind: type[E], given: Any, code: int, sentence: str) -> E:
+    name = given.upper() if isinstance(given, str) else ""
+    if name not in kind.__members__:
+        raise RestError(code, f"{sentence} are {', '.join(kind)}")
+    return kind(name)
+
+
+T = TypeVar("T")
+
+
+def _page(call: Call, found: list[T]) -> list[T]:
+    """The rows that `offset` and `limit` select. A negative limit means all."""
+    start, limit = call.number("offset", 0), call.number("limit", -1)
+    return found[start:] if limit < 0 else found[start : start + limit]

@@ -1,0 +1,51 @@
+"""Parses the schemas of each type, with the schemas that they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import Final
+
+from kafkapy.schemas.parsed_schema import InvalidSchema, ParsedSchema
+from kafkapy.schemas.records import SchemaType, StoredSchema
+from kafkapy.schemas.registry_state import RegistryState
+
+Parser = Callable[[str, Mapping[str, str]], ParsedSchema]
+
+# Imported when the first schema of the type is parsed: their libraries take long.
+_PARSERS: Final = {SchemaType.AVRO: ("kafkapy.schemas.avro_schema", "parse_avro_schema")}
+TYPES: Final = tuple(_PARSERS)
+
+
+def parse(state: RegistryState, schema: StoredSchema) -> ParsedSchema:
+    """Parse a schema, with those that it refers to.
+
+    Raises:
+        InvalidSchema: the text is not a schema of its type, or a reference does not exist.
+    """
+    references: dict[str, str] = {}
+    _add_references(state, schema, references)
+    return _parse(schema.schema_type, schema.text, tuple(references.items()))
+
+
+def _add_references(state: RegistryState, schema: StoredSchema, found: dict[str, str]) -> None:
+    """Add the texts of a schema's references, each after those that it refers to itself."""
+    for name, subject, version in schema.references:
+        known = state.subjects.get(subject, {}).get(version)
+        if known is None:
+            raise InvalidSchema(
+                f"No schema reference found for subject {subject!r} and version {version}"
+            )
+        if name not in found:
+            _add_references(state, known.schema, found)
+            found[name] = known.schema.text
+
+
+@lru_cache(1000)
+def _parse(
+    schema_type: SchemaType, text: str, references: tuple[tuple[str, str], ...]
+) -> ParsedSchema:
+    module, name = _PARSERS[schema_type]
+    parser: Parser = getattr(import_module(module), name)
+    return parser(text, dict(references))

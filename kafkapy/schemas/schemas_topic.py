@@ -1,0 +1,171 @@
+"""The topic `_schemas`: read in order, and written by one registry at a time.
+
+A write is a transaction. To begin one fences the registry that wrote before, so that a registry
+that then reads to the end of the topic decides on the latest state. No leader is needed.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as Position
+
+from kafkapy.admin.topics import NewTopic, create_topic
+from kafkapy.client.batch_producer import BatchProducer
+from kafkapy.client.cluster import Cluster
+from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
+from kafkapy.client.librdkafka import consumer_config
+from kafkapy.client.offsets import LATEST_TIMESTAMP
+from kafkapy.client.producer_settings import ProducerSettings
+from kafkapy.client.transaction import Transaction
+from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record.builder import RecordData, build_batch
+from kafkapy.schemas.records import Record
+
+REPLICAS_MAX: Final = 3
+_TRANSACTION_TIMEOUT_MS: Final = 10_000
+_WRITE_TIMEOUT_MS: Final = 10_000
+_POLL_S: Final = 0.1
+_FETCH_WAIT_MS: Final = 10  # the broker answers a fetch at the end of the partition after this time
+_BATCH_RECORDS: Final = 500
+_PAUSE_S: Final = 0.1
+_PAUSE_MAX_S: Final = 2.0
+
+
+def create_if_missing(cluster: Cluster, name: str) -> None:
+    """Create the topic with one partition, compacted, on up to three brokers.
+
+    Raises:
+        ConfigError: there is one with several partitions.
+        ApiError: it can be neither described nor created.
+    """
+    found = cluster.metadata([name], refresh=True)
+    topic = found.topics[name]
+    if topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        replicas = min(REPLICAS_MAX, len(found.brokers))
+        try:
+            configs = {"cleanup.policy": "compact"}
+            create_topic(cluster, NewTopic(name, 1, replicas, configs=configs))
+        except ApiError as error:
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise
+    elif topic.error is not ErrorCode.NONE:
+        raise ApiError(topic.error, f"Topic {name}: {topic.error.name}")
+    elif len(topic.partitions) != 1:
+        raise ConfigError(
+            f"Topic {name} has {len(topic.partitions)} partitions; the topic of schemas has one"
+        )
+
+
+class SchemasTopic:
+    """A position in the topic. Not thread-safe."""
+
+    def __init__(self, cluster: Cluster, properties: Mapping[str, str], name: str) -> None:
+        """`properties` are those of a client, with bootstrap.servers."""
+        self.partition = TopicPartition(name, 0)
+        self._cluster = cluster
+        self._next_offset = 0
+        self._read_ahead: list[Record] = []  # by a read that failed later
+        self._consumer = Consumer(
+            {
+                **consumer_config(properties),
+                "group.id": "kafkapy.schemas",  # librdkafka requires one; nothing is committed
+                "allow.auto.create.topics": False,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": _FETCH_WAIT_MS,
+                "isolation.level": "read_committed",
+                "log_level": 3,
+            }
+        )
+        self._consumer.assign([Position(name, 0, 0)])
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def read_stable(self) -> list[Record]:
+        """The following records, without those of an open transaction. Raises ApiError."""
+        return self._read(self._end(READ_COMMITTED))
+
+    def read_all(self) -> list[Record]:
+        """The following records. Waits for the end of an open transaction.
+
+        Raises:
+            ApiError: also if the topic ends before a record that was read: it was created again, or
+                its leader lost records.
+        """
+        end = self._end(READ_UNCOMMITTED)
+        if end < self._next_offset:
+            raise ApiError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"{self.partition} was read up to offset {self._next_offset}, and ends at {end}:"
+                " was it deleted? Then start the registry again",
+            )
+        return self._read(end)
+
+    def begin(self) -> Transaction:
+        """Begin to write. The registry that wrote before cannot write any more.
+
+        Raises:
+            ApiError: the coordinator refuses, or does not respond.
+        """
+        name = f"{self.partition.topic}-writer"
+        return Transaction(self._cluster, name, _TRANSACTION_TIMEOUT_MS)
+
+    def write(self, transaction: Transaction, records: Sequence[Record]) -> None:
+        """Write all records, or none.
+
+        Raises:
+            DeliveryError, ApiError: another registry has begun to write, or the write failed. After
+                an ApiError, the records may be there.
+        """
+        producer = BatchProducer(
+            self._cluster, ProducerSettings(delivery_timeout_ms=_WRITE_TIMEOUT_MS), transaction
+        )
+        now_ms = int(time.time() * 1000)
+        rows = [RecordData(key, value, now_ms) for key, value in records]
+        for start in range(0, len(rows), _BATCH_RECORDS):
+            batch = build_batch(rows[start : start + _BATCH_RECORDS])
+            producer.put(self.partition, bytearray(batch))
+        producer.flush()
+        transaction.end(committed=True)
+
+    def pause(self, attempt: int) -> None:
+        """Wait before the next attempt to write: longer each time, and not as long as others."""
+        time.sleep(random.uniform(0, min(_PAUSE_S * 2**attempt, _PAUSE_MAX_S)))
+
+    def _end(self, isolation_level: int) -> int:
+        timestamps = {self.partition: LATEST_TIMESTAMP}
+        found = self._cluster.list_offsets(timestamps, isolation_level)[self.partition]
+        if found.error is not ErrorCode.NONE:
+            raise ApiError(found.error, f"{self.partition}: {found.reason}")
+        return found.offset
+
+    def _read(self, end: int) -> list[Record]:
+        deadline_s = time.monotonic() + self._cluster.api_timeout_ms / 1000
+        while self._next_offset < end:
+            if time.monotonic() > deadline_s:
+                raise ApiError(
+                    ErrorCode.REQUEST_TIMED_OUT,
+                    f"{self.partition}: offset {self._next_offset} was not read in time",
+                )
+            for message in self._consumer.consume(_BATCH_RECORDS, _POLL_S):
+                self._take(message)
+        records, self._read_ahead = self._read_ahead, []
+        return records
+
+    def _take(self, message: Any) -> None:
+        error = message.error()
+        if error is None:
+            self._read_ahead.append(Record(message.key() or b"", message.value()))
+            self._next_offset = message.offset() + 1
+        elif error.code() == KafkaError._PARTITION_EOF:
+            self._next_offset = max(self._next_offset, message.offset())
+        elif not error.retriable():
+            raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{self.partition}: {error.str()}")

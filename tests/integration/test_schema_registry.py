@@ -1,0 +1,185 @@
+"""`kafkapy schema-registry` with its clients, several registries, and brokers that stop."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from tests.conftest import BrokerFactory
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.kafkapy_process import Kafkapy
+from tests.harness.processes.schema_registry import SchemaRegistry
+from tests.harness.security.certificates import can_make, make_identity
+
+ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+NOTE = {"name": "note", "type": "string", "default": ""}
+NEXT_ORDER = ORDER | {"fields": [*ORDER["fields"], NOTE]}
+WRONG_ORDER = ORDER | {"fields": [{"name": "id", "type": "string"}]}
+
+
+@pytest.fixture(scope="module")
+def registries(
+    broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[SchemaRegistry]]:
+    """Two registries of one cluster."""
+    directory = tmp_path_factory.mktemp("registries")
+    outputs = [directory / f"{number}.out" for number in (1, 2)]
+    with (
+        SchemaRegistry(outputs[0], broker.bootstrap_servers) as first,
+        SchemaRegistry(outputs[1], broker.bootstrap_servers) as second,
+    ):
+        yield [first, second]
+
+
+@pytest.fixture
+def clients(registries: list[SchemaRegistry]) -> Iterator[list[SchemaRegistryClient]]:
+    """A client of Confluent's for each registry."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(SchemaRegistryClient({"url": each.url})) for each in registries]
+
+
+def test_confluents_serializers(clients: list[SchemaRegistryClient]) -> None:
+    writer, reader = clients
+    context = SerializationContext("orders", MessageField.VALUE)
+    data = AvroSerializer(writer, json.dumps(ORDER))({"id": 7}, context)
+    later = AvroSerializer(writer, json.dumps(NEXT_ORDER))({"id": 8, "note": "x"}, context)
+    read = AvroDeserializer(reader, json.dumps(NEXT_ORDER))
+    assert [read(each, context) for each in (data, later)] == [
+        {"id": 7, "note": ""},
+        {"id": 8, "note": "x"},
+    ]
+    with pytest.raises(SchemaRegistryError, match="incompatible with an earlier schema") as raised:
+        AvroSerializer(writer, json.dumps(WRONG_ORDER))({"id": "9"}, context)
+    assert raised.value.error_code == 409
+    assert reader.get_versions("orders-value") == [1, 2]
+
+
+def test_confluents_client(clients: list[SchemaRegistryClient]) -> None:
+    client, schema = clients[0], Schema(json.dumps(ORDER), "AVRO")
+    schema_id = client.register_schema("admin/client", schema)
+    assert client.lookup_schema("admin/client", schema).schema_id == schema_id
+    assert json.loads(str(client.get_schema(schema_id).schema_str)) == ORDER
+    assert client.get_latest_version("admin/client").version == 1
+    assert "admin/client" in client.get_subjects()
+    assert not client.test_compatibility("admin/client", Schema(json.dumps(WRONG_ORDER), "AVRO"))
+    client.set_compatibility("admin/client", "NONE")
+    assert client.get_compatibility("admin/client") == "NONE"
+    assert client.register_schema("admin/client", Schema(json.dumps(WRONG_ORDER), "AVRO"))
+    assert client.delete_version("admin/client", 1) == 1
+    assert client.delete_subject("admin/client") == [2]
+    assert client.delete_subject("admin/client", permanent=True) == [1, 2]
+
+
+def test_registries_that_write_at_the_same_time_agree(registries: list[SchemaRegistry]) -> None:
+    """Each of the eight schemas has one id, whichever registry wrote it first."""
+
+    def register(number: int) -> tuple[str, int]:
+        schema = json.dumps({"type": "fixed", "name": f"F{number % 8}", "size": 4})
+        registry = registries[number % 3 % 2]
+        answer = registry("POST", f"/subjects/busy-{number}/versions", {"schema": schema})
+        assert answer.status == 200, answer
+        return schema, answer.json["id"]
+
+    with ThreadPoolExecutor(6) as threads:
+        found = list(threads.map(register, range(24)))
+    assert len(set(found)) == len({schema for schema, _ in found}) == 8
+    assert len({schema_id for _, schema_id in found}) == 8
+    for registry in registries:
+        subjects = registry("GET", "/subjects?subjectPrefix=busy-").json
+        assert len(subjects) == 24
+        for schema, schema_id in found:
+            text = registry("GET", f"/schemas/ids/{schema_id}").json["schema"]
+            assert json.loads(text) == json.loads(schema)
+
+
+def test_a_registry_that_starts_reads_the_topic(
+    registries: list[SchemaRegistry], broker: BrokerProcess, tmp_path: Path
+) -> None:
+    body = {"schema": json.dumps(ORDER)}
+    schema_id = registries[0]("POST", "/subjects/kept/versions", body).json["id"]
+    described = Kafkapy(broker.bootstrap_servers)("topics", "--describe", "--topic", "_schemas")
+    assert "PartitionCount: 1" in described.stdout
+    assert "cleanup.policy=compact" in described.stdout
+    with SchemaRegistry(tmp_path / "out", broker.bootstrap_servers) as third:
+        assert third("POST", "/subjects/kept", body).json["id"] == schema_id
+        assert third.stop() == 0
+
+
+def test_errors_of_http(registries: list[SchemaRegistry]) -> None:
+    registry = registries[0]
+    assert registry("GET", "/nope") == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
+    assert registry("PUT", "/subjects").status == 405
+    assert registry("POST", "/subjects/a/versions", ["schema"]).status == 400
+    assert registry("GET", "/subjects/a%2Fb/versions").json["message"] == "Subject 'a/b' not found."
+    too_large = {"schema": "x" * (2 << 20)}
+    assert registry("POST", "/subjects/a/versions", too_large).status == 413
+
+
+def test_known_schemas_are_served_without_kafka(
+    broker_factory: BrokerFactory, tmp_path: Path
+) -> None:
+    """Consumers that start then can read records; nothing else is answered from old state."""
+    broker = broker_factory()
+    properties = tmp_path / "client.properties"
+    properties.write_text("default.api.timeout.ms=1000\nrequest.timeout.ms=500\n")
+    words = ("--command-config", str(properties))
+    with SchemaRegistry(tmp_path / "out", broker.bootstrap_servers, *words) as registry:
+        registry("POST", "/subjects/a/versions", {"schema": '"string"'})
+        broker.stop()
+        assert registry("GET", "/schemas/ids/1") == (200, {"schema": '"string"'})
+        for method, path in (("GET", "/subjects"), ("DELETE", "/subjects/a")):
+            answer = registry(method, path)
+            assert (answer.status, answer.json["error_code"]) == (500, 50001)
+        broker.start()
+        assert registry("GET", "/subjects") == (200, ["a"])
+        assert registry("DELETE", "/subjects/a") == (200, [1])
+
+
+def test_https(broker: BrokerProcess, tmp_path: Path) -> None:
+    if not can_make("HTTPS of the schema registry"):
+        return
+    identity = make_identity(tmp_path, "registry")
+    words = ("--tls-certificate", str(identity))
+    registry = SchemaRegistry(tmp_path / "out", broker.bootstrap_servers, *words)
+    registry.url = registry.url.replace("http:", "https:")
+    with registry:
+        context = ssl.create_default_context(cafile=str(identity.with_suffix(".crt")))
+        with urllib.request.urlopen(f"{registry.url}/subjects", context=context) as response:
+            assert response.status == 200
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--listener", "8081"), "--listener: expected HOST:PORT, found '8081'"),
+        (("--listener", "127.0.0.1:99999"), "--listener: expected HOST:PORT"),
+        (("--tls-key", "x"), "--tls-key needs --tls-certificate"),
+        (("--tls-certificate", "/nope"), "--tls-certificate /nope: "),
+        (("--topic", "several"), "Topic several has 2 partitions; the topic of schemas has one"),
+        (("--listener", "{taken}"), "Cannot listen on {taken}: "),
+    ],
+)
+def test_a_start_that_fails_says_why(
+    broker: BrokerProcess, words: tuple[str, str], line: str
+) -> None:
+    kafkapy = Kafkapy(broker.bootstrap_servers)
+    kafkapy("topics", "--create", "--topic", "several", "--partitions", "2", "--if-not-exists")
+    taken = broker.bootstrap_servers
+    given = [word.format(taken=taken) for word in words]
+    if "--listener" not in given:
+        given += ["--listener", "127.0.0.1:0"]
+    done = kafkapy("schema-registry", *given)
+    assert done.returncode != 0
+    assert line.format(taken=taken) in done.stderr
+    assert "Traceback" not in done.stderr

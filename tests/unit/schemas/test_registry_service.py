@@ -1,0 +1,109 @@
+"""Writes that another registry overtakes, or whose outcome is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kafkapy.client.batch_producer import DeliveryError
+from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.schemas.records import Record, SchemaType, StoredSchema, Version, schema_record
+from kafkapy.schemas.registry_service import RegistryService
+from kafkapy.schemas.rest_api import Call, RestApi
+from kafkapy.schemas.rest_errors import RestError
+
+REGISTER = Call({"subject": "a"}, {}, {"schema": '"string"'})
+OTHERS = schema_record(Version("b", 1, 1, StoredSchema(SchemaType.AVRO, '"int"')))
+
+
+class Topic:
+    """A topic in memory. Each write takes the next of `outcomes`: an error, or None; `is_written`
+    says whether the records of failed writes are there."""
+
+    def __init__(self, *outcomes: Exception | None, is_written: bool = False) -> None:
+        self.records: list[Record] = []
+        self.writes = 0
+        self._outcomes = list(outcomes)
+        self._is_written = is_written
+        self._next = 0
+        self.on_begin: list[Record] = []
+
+    def read_stable(self) -> list[Record]:
+        found = self.records[self._next :]
+        self._next = len(self.records)
+        return found
+
+    read_all = read_stable
+
+    def pause(self, attempt: int) -> None:
+        """The next attempt follows at once."""
+
+    def begin(self) -> None:
+        self.records += self.on_begin
+        self.on_begin = []
+
+    def write(self, transaction: None, records: Sequence[Record]) -> None:
+        self.writes += 1
+        outcome = self._outcomes.pop(0) if self._outcomes else None
+        if outcome is None or self._is_written:
+            self.records += records
+        if outcome is not None:
+            raise outcome
+
+
+def service(topic: Any) -> RegistryService:
+    return RegistryService(topic, "cluster-1")
+
+
+def test_a_decision_is_made_on_the_records_of_another_registry() -> None:
+    topic = Topic()
+    topic.on_begin = [OTHERS]
+    registry = service(topic)
+    assert registry.answer(RestApi.register, REGISTER) == {"id": 2}
+
+
+def test_a_schema_that_another_registry_wrote_is_not_written_again() -> None:
+    topic = Topic()
+    topic.on_begin = [schema_record(Version("a", 1, 1, StoredSchema(SchemaType.AVRO, '"string"')))]
+    registry = service(topic)
+    assert registry.answer(RestApi.register, REGISTER) == {"id": 1}
+    assert topic.writes == 0
+
+
+def test_an_overtaken_write_is_decided_again() -> None:
+    topic = Topic(DeliveryError("fenced"), ApiError(ErrorCode.INVALID_PRODUCER_EPOCH))
+    registry = service(topic)
+    assert registry.answer(RestApi.register, REGISTER) == {"id": 1}
+    assert topic.writes == 3
+    assert len(topic.records) == 1
+
+
+def test_a_write_whose_response_was_lost_is_found() -> None:
+    """Decided again, the deletion would be refused: the subject is deleted."""
+    topic = Topic(None, ApiError(ErrorCode.REQUEST_TIMED_OUT), is_written=True)
+    registry = service(topic)
+    registry.answer(RestApi.register, REGISTER)
+    deletion = Call({"subject": "a"}, {}, {})
+    assert registry.answer(RestApi.delete_subject, deletion) == [1]
+    assert topic.writes == 2
+
+
+def test_a_write_that_always_fails_is_refused() -> None:
+    topic = Topic(*[DeliveryError("no leader")] * 100)
+    registry = service(topic)
+    with pytest.raises(RestError, match="no leader") as raised:
+        registry.answer(RestApi.register, REGISTER)
+    assert raised.value.code == 50001
+    assert not topic.records
+
+
+def test_only_constant_answers_are_given_without_the_topic() -> None:
+    registry = service(Topic())
+    registry.answer(RestApi.register, REGISTER)
+    by_id = Call({"id": "1"}, {}, {})
+    assert registry.answer_known(RestApi.schema, by_id) == {"schema": '"string"'}
+    assert registry.answer_known(RestApi.schema, by_id._replace(query={"fetchMaxId": "1"})) is None
+    assert registry.answer_known(RestApi.schema, Call({"id": "2"}, {}, {})) is None
+    assert registry.answer_known(RestApi.subjects, Call({}, {}, {})) is None

@@ -1,0 +1,136 @@
+"""Routes: their answers and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkapy.schemas.rest_api import RawSchema
+from tests.unit.schemas.registry_desk import ID, NOTE_BY_DEFAULT, RegistryDesk, record_schema
+
+TEXT = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}'
+ROW = {"subject": "a", "version": 1, "id": 1, "schema": TEXT}
+
+
+@pytest.fixture
+def desk() -> RegistryDesk:
+    desk = RegistryDesk()
+    desk.register("a", record_schema(ID))
+    desk.register("a", record_schema(ID, NOTE_BY_DEFAULT))
+    desk.register("b", "string")
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [
+        ("/", {}),
+        ("/contexts", ["."]),
+        ("/schemas/types", ["AVRO"]),
+        ("/subjects", ["a", "b"]),
+        ("/subjects?subjectPrefix=b", ["b"]),
+        ("/subjects?subjectPrefix=:*:", ["a", "b"]),
+        ("/subjects?offset=1", ["b"]),
+        ("/subjects?limit=1", ["a"]),
+        ("/subjects/a/versions", [1, 2]),
+        ("/subjects/a/versions/1", ROW),
+        ("/subjects/:.:a/versions/1", ROW),
+        ("/subjects/a/versions/1/schema", TEXT),
+        ("/subjects/b/versions/latest/schema", '"string"'),
+        ("/subjects/a/versions/-1/referencedby", []),
+        ("/schemas/ids/1", {"schema": TEXT}),
+        ("/schemas/ids/1?fetchMaxId=true", {"schema": TEXT, "maxId": 3}),
+        ("/schemas/ids/1/schema", TEXT),
+        ("/schemas/ids/3/subjects", ["b"]),
+        ("/schemas/ids/1/versions", [{"subject": "a", "version": 1}]),
+        ("/mode", {"mode": "READWRITE"}),
+    ],
+)
+def test_answers(desk: RegistryDesk, path: str, answer: object) -> None:
+    found = desk("GET", path)
+    assert found == answer
+    assert isinstance(found, RawSchema) is path.endswith("/schema")
+
+
+def test_schemas_of_all_subjects(desk: RegistryDesk) -> None:
+    found = desk("GET", "/schemas")
+    assert found[0] == ROW
+    assert [each["id"] for each in found] == [1, 2, 3]
+    assert [each["id"] for each in desk("GET", "/schemas?latestOnly=true")] == [2, 3]
+
+
+def test_the_cluster(desk: RegistryDesk) -> None:
+    scope = desk("GET", "/v1/metadata/id")["scope"]
+    assert scope["clusters"]["kafka-cluster"] == "cluster-1"
+
+
+def test_a_schema_is_looked_up_in_its_subject(desk: RegistryDesk) -> None:
+    spaced = TEXT.replace(":", ": ")
+    assert desk("POST", "/subjects/a", {"schema": spaced}) == ROW
+    assert desk.refusal("POST", "/subjects/b", {"schema": TEXT}).code == 40403
+    assert desk.refusal("POST", "/subjects/c", {"schema": TEXT}).code == 40401
+    desk("DELETE", "/subjects/a/versions/1")
+    assert desk.refusal("POST", "/subjects/a", {"schema": TEXT}).code == 40403
+    assert desk("POST", "/subjects/a?deleted=true", {"schema": TEXT})["version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code", "text"),
+    [
+        ("GET", "/subjects/c/versions", {}, 40401, "Subject 'c' not found."),
+        ("GET", "/subjects/c/versions/1", {}, 40401, "Subject 'c' not found."),
+        ("GET", "/subjects/a/versions/9", {}, 40402, "Version 9 not found."),
+        ("GET", "/subjects/a/versions/0", {}, 42202, "'0' is not a valid version id"),
+        ("GET", "/subjects/a/versions/2147483648", {}, 42202, "not a valid version id"),
+        ("GET", f"/subjects/a/versions/{'9' * 5000}", {}, 42202, "not a valid version id"),
+        ("GET", "/subjects/a/versions/x", {}, 42202, 'the string "latest"'),
+        ("GET", "/schemas/ids/9", {}, 40403, "Schema 9 not found"),
+        ("GET", "/schemas/ids/9/versions", {}, 40403, "Schema 9 not found"),
+        ("GET", "/schemas/ids/x", {}, 404, "HTTP 404 Not Found"),
+        ("GET", "/subjects/:.other:a/versions", {}, 42208, "':.other:a'"),
+        ("POST", "/subjects/a/versions", {}, 42201, "no field 'schema'"),
+        ("POST", "/subjects/a/versions", {"schema": 7}, 42201, "no field 'schema'"),
+        ("POST", "/subjects/a/versions", {"schema": "{"}, 42201, "Invalid schema { with refs []"),
+        (
+            "POST",
+            "/subjects/a/versions",
+            {"schema": "x", "schemaType": "XML"},
+            42201,
+            "Invalid schema type XML. This registry has AVRO",
+        ),
+        (
+            "POST",
+            "/subjects/a/versions",
+            {"schema": '"int"', "references": [{"name": "x"}]},
+            42201,
+            "a reference has a name, a subject and a version",
+        ),
+        ("POST", "/subjects/a/versions", {"schema": '"int"', "id": "x"}, 42201, "'id'"),
+        ("PUT", "/config", {"compatibility": "x"}, 42203, "are NONE, BACKWARD,"),
+        ("PUT", "/config", {}, 42203, "Invalid compatibility level"),
+        ("PUT", "/mode", {"mode": "x"}, 42204, "READONLY_OVERRIDE, IMPORT"),
+        (
+            "POST",
+            "/compatibility/subjects/a/versions/9",
+            {"schema": '"int"'},
+            40402,
+            "Version 9 not found.",
+        ),
+    ],
+)
+def test_refusals(
+    desk: RegistryDesk, method: str, path: str, body: dict[str, Any], code: int, text: str
+) -> None:
+    error = desk.refusal(method, path, body)
+    assert error.code == code
+    assert text in error.message
+    assert error.status == (code if code < 1000 else code // 100)
+
+
+def test_a_new_subject_is_compatible(desk: RegistryDesk) -> None:
+    body = {"schema": '"int"'}
+    for version in ("/latest", ""):
+        path = f"/compatibility/subjects/new/versions{version}"
+        assert desk("POST", path, body) == {"is_compatible": True}
+    assert desk("POST", "/compatibility/subjects/b/versions", body) == {"is_compatible": False}
