@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
+
+# A comparison of two types takes some 20 us, and other requests wait.
+COMPARISONS_MAX: Final = 250_000
+TOO_MANY_COMPARISONS: Final = "the schemas have too many combinations of types to be compared"
 
 
 class InvalidSchema(ValueError):

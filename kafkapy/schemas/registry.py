@@ -26,6 +26,9 @@ from kafkapy.schemas.records import (
 from kafkapy.schemas.registry_state import RegistryState
 from kafkapy.schemas.schema_types import parse
 
+# Large schemas may differ in thousands of places.
+_REASONS_MAX: Final = 50
+_REASON_LENGTH_MAX: Final = 500
 _READ_ONLY: Final = (Mode.READONLY, Mode.READONLY_OVERRIDE)
 
 
@@ -111,7 +114,7 @@ class Registry:
                 reasons += [f"version {each.version}: {r}" for r in new.incompatibilities(old)]
             if level.is_read_by_earlier:
                 reasons += [f"version {each.version}: {r}" for r in old.incompatibilities(new)]
-        return reasons
+        return [reason[:_REASON_LENGTH_MAX] for reason in reasons[:_REASONS_MAX]]
 
     def delete_subject(self, subject: str, *, permanent: bool) -> Decision:
         """Soft-delete all versions; or remove those that are soft-deleted, if all are.

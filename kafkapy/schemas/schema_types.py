@@ -14,7 +14,10 @@ from kafkapy.schemas.registry_state import RegistryState
 Parser = Callable[[str, Mapping[str, str]], ParsedSchema]
 
 # Imported when the first schema of the type is parsed: their libraries take long.
-_PARSERS: Final = {SchemaType.AVRO: ("kafkapy.schemas.avro_schema", "parse_avro_schema")}
+_PARSERS: Final = {
+    SchemaType.JSON: ("kafkapy.schemas.json_schema", "parse_json_schema"),
+    SchemaType.AVRO: ("kafkapy.schemas.avro_schema", "parse_avro_schema"),
+}
 TYPES: Final = tuple(_PARSERS)
 
 
@@ -42,7 +45,7 @@ def _add_references(state: RegistryState, schema: StoredSchema, found: dict[str,
             found[name] = known.schema.text
 
 
-@lru_cache(1000)
+@lru_cache(100)
 def _parse(
     schema_type: SchemaType, text: str, references: tuple[tuple[str, str], ...]
 ) -> ParsedSchema:

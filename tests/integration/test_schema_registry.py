@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tests.conftest import BrokerFactory
@@ -63,6 +64,24 @@ def test_confluents_serializers(clients: list[SchemaRegistryClient]) -> None:
         AvroSerializer(writer, json.dumps(WRONG_ORDER))({"id": "9"}, context)
     assert raised.value.error_code == 409
     assert reader.get_versions("orders-value") == [1, 2]
+
+
+def test_confluents_json_serializers(clients: list[SchemaRegistryClient]) -> None:
+    writer, reader = clients
+    context = SerializationContext("invoices", MessageField.VALUE)
+    schema = {
+        "title": "Invoice",
+        "type": "object",
+        "properties": {"id": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    serialize = JSONSerializer(json.dumps(schema), writer)
+    data = serialize({"id": 7}, context)
+    assert JSONDeserializer(None, schema_registry_client=reader)(data, context) == {"id": 7}
+    narrowed = schema | {"properties": {"id": {"type": "integer", "maximum": 5}}}
+    with pytest.raises(SchemaRegistryError, match="#/properties/id/maximum: maximum was added"):
+        JSONSerializer(json.dumps(narrowed), writer)({"id": 3}, context)
+    assert reader.get_latest_version("invoices-value").schema.schema_type == "JSON"
 
 
 def test_confluents_client(clients: list[SchemaRegistryClient]) -> None:

@@ -50,7 +50,7 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
     require(options, "bootstrap_server")
     host, port = _address(options.listener)
     tls = _tls(options)
-    missing = [name for name in ("aiohttp", "avro") if find_spec(name) is None]
+    missing = [name for name in ("aiohttp", "avro", "jsonschema") if find_spec(name) is None]
     if missing:
         names = " ".join(missing)
         raise ConfigError(f"the schema registry needs {names}: pip install {names}")

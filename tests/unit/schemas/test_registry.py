@@ -79,6 +79,17 @@ def test_a_transitive_level_looks_at_all_versions(
         assert error.code == 409
 
 
+def test_a_refusal_has_a_bounded_length(desk: RegistryDesk) -> None:
+    for subject, count in (("enum", 1), ("fields", 200)):
+        symbols = [f"S{number}" for number in range(1000)]
+        enums = [{"type": "enum", "name": f"E{n}", "symbols": symbols} for n in range(count)]
+        old = [{"name": f"f{n}", "type": each} for n, each in enumerate(enums)]
+        new = [{"name": f["name"], "type": f["type"] | {"symbols": ["S"]}} for f in old]
+        desk.register(subject, record_schema(*old))
+        body = {"schema": json.dumps(record_schema(*new))}
+        assert len(desk.refusal("POST", f"/subjects/{subject}/versions", body).message) < 30_000
+
+
 def test_the_level_of_a_subject_precedes_that_of_all(desk: RegistryDesk) -> None:
     assert desk("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
     desk("PUT", "/config", {"compatibility": "full"})
@@ -108,6 +119,21 @@ def test_references(desk: RegistryDesk) -> None:
     error = desk.refusal("POST", "/subjects/price/versions", missing)
     assert error.code == 42201
     assert "No schema reference found for subject 'money' and version 7" in error.message
+
+
+def test_schemas_of_another_type(desk: RegistryDesk) -> None:
+    person = {"properties": {"id": {"type": "integer"}}, "type": "object"}
+    assert desk.register("person", person, schemaType="JSON") == 1
+    row = desk("GET", "/subjects/person/versions/1")
+    assert row["schemaType"] == "JSON"
+    assert json.loads(row["schema"]) == person
+    assert desk.register("person", {"type": "object"} | person, schemaType="JSON") == 1
+    friend = {"type": "object", "properties": {"friend": {"$ref": "person.json"}}}
+    reference = [{"name": "person.json", "subject": "person", "version": 1}]
+    assert desk.register("friend", friend, schemaType="JSON", references=reference) == 2
+    avro = {"schema": json.dumps(FIRST)}
+    error = desk.refusal("POST", "/subjects/person/versions", avro)
+    assert (error.code, "version 1 is JSON" in error.message) == (409, True)
 
 
 def test_soft_and_permanent_deletion_of_a_subject(desk: RegistryDesk) -> None:

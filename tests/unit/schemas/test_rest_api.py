@@ -27,7 +27,7 @@ def desk() -> RegistryDesk:
     [
         ("/", {}),
         ("/contexts", ["."]),
-        ("/schemas/types", ["AVRO"]),
+        ("/schemas/types", ["JSON", "AVRO"]),
         ("/subjects", ["a", "b"]),
         ("/subjects?subjectPrefix=b", ["b"]),
         ("/subjects?subjectPrefix=:*:", ["a", "b"]),
@@ -97,7 +97,7 @@ def test_a_schema_is_looked_up_in_its_subject(desk: RegistryDesk) -> None:
             "/subjects/a/versions",
             {"schema": "x", "schemaType": "XML"},
             42201,
-            "Invalid schema type XML. This registry has AVRO",
+            "Invalid schema type XML. This registry has JSON, AVRO",
         ),
         (
             "POST",

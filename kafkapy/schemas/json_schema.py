@@ -1,0 +1,409 @@
+"""JSON schemas, and the rules by which a reader's schema accepts the data of a writer's.
+
+The rules are those of Confluent Schema Registry (io.confluent.kafka.schemaregistry.json.diff). They
+compare keywords, not the sets of values that the schemas accept, so that some harmless changes are
+refused. Like Confluent's, they do not compare the values of `patternProperties`, `propertyNames`,
+`contains`, `format`, `if`, `then` and `else`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+from kafkapy.schemas.json_subschemas import (
+    Node,
+    Subschema,
+    load,
+    minified,
+    node_of,
+    parsed,
+    validate,
+)
+from kafkapy.schemas.parsed_schema import (
+    COMPARISONS_MAX,
+    TOO_MANY_COMPARISONS,
+    InvalidSchema,
+    ParsedSchema,
+)
+
+# A path below the compared schemas, and the incompatible change there.
+_Reason: TypeAlias = tuple[str, str]
+_ABSENT: Final = object()
+
+
+class JsonSchema:
+    """A valid JSON schema whose references are resolved."""
+
+    def __init__(self, root: Subschema) -> None:
+        self.text: Final = minified(root.raw)
+        self.identity: Final = minified(root.raw, sort_keys=True)
+        self._root = root
+
+    def incompatibilities(self, writer: ParsedSchema) -> list[str]:
+        """The reasons why this schema, as the reader, cannot read data of `writer`."""
+        assert isinstance(writer, JsonSchema)
+        try:
+            reasons = _Comparison().compare(writer._root, self._root)
+        except RecursionError:
+            return ["#: the schemas are nested too deeply to be compared"]
+        except _TooManyComparisons:
+            return [f"#: {TOO_MANY_COMPARISONS}"]
+        return [f"#{path}: {change}" for path, change in dict.fromkeys(reasons)]
+
+
+def parse_json_schema(text: str, references: Mapping[str, str]) -> JsonSchema:
+    """Parse a schema of draft 4, 6, 7, 2019-09 or 2020-12; without a known `$schema`, of draft 7.
+
+    Args:
+        text: the schema.
+        references: the texts of the referenced schemas, by the URI that `$ref` names.
+
+    Raises:
+        InvalidSchema: the text is not a schema, or a `$ref` cannot be resolved.
+    """
+    try:
+        root = load(parsed(text), {name: parsed(other) for name, other in references.items()})
+        validate(root)
+        return JsonSchema(root)
+    except RecursionError:
+        raise InvalidSchema("The schema is nested too deeply") from None
+
+
+def _upper_limit(writer: Any, reader: Any) -> str | None:
+    return f"was decreased from {writer} to {reader}" if reader < writer else None
+
+
+def _lower_limit(writer: Any, reader: Any) -> str | None:
+    return f"was increased from {writer} to {reader}" if reader > writer else None
+
+
+def _divisor(writer: Any, reader: Any) -> str | None:
+    is_divisor = Fraction(str(writer)) % Fraction(str(reader)) == 0
+    return None if is_divisor else f"was changed from {writer} to {reader}, not a divisor"
+
+
+def _unchanged(writer: Any, reader: Any) -> str | None:
+    older, newer = (minified(value, sort_keys=True) for value in (writer, reader))
+    return None if older == newer else f"was changed from {older} to {newer}"
+
+
+def _options(writer: Any, reader: Any) -> str | None:
+    older, newer = (
+        [minified(one, sort_keys=True) for one in values] for values in (writer, reader)
+    )
+    kept = set(newer)
+    lost = [option for option in older if option not in kept]
+    return f"no longer contains {', '.join(lost)}" if lost else None
+
+
+# The rule of a keyword that both schemas have: the change, if it is incompatible. A keyword that
+# only the reader has is incompatible.
+_RULES: Final[dict[str, Callable[[Any, Any], str | None]]] = {
+    "enum": _options,
+    "const": _unchanged,
+    "pattern": _unchanged,
+    "multipleOf": _divisor,
+    "uniqueItems": _unchanged,
+    **dict.fromkeys(("maximum", "exclusiveMaximum", "maxLength", "maxItems"), _upper_limit),
+    **dict.fromkeys(("minimum", "exclusiveMinimum", "minLength", "minItems"), _lower_limit),
+    **dict.fromkeys(("maxProperties", "maxContains"), _upper_limit),
+    **dict.fromkeys(("minProperties", "minContains"), _lower_limit),
+}
+
+
+def _value(keywords: Mapping[str, Any], keyword: str) -> Any:
+    value = keywords.get(keyword, _ABSENT)
+    if keyword == "const" or not isinstance(value, bool):
+        return value
+    # `uniqueItems`, or a flag of draft 4 that makes the limit `maximum` or `minimum` exclusive.
+    limit = keyword.removeprefix("exclusive").lower()
+    return keywords.get(limit, True) if value else _ABSENT
+
+
+def _changed_keywords(writer: Node, reader: Node) -> list[_Reason]:
+    reasons = []
+    for keyword in sorted(reader.keywords.keys() & _RULES.keys()):
+        older, newer = _value(writer.keywords, keyword), _value(reader.keywords, keyword)
+        if newer is not _ABSENT:
+            change = "was added" if older is _ABSENT else _RULES[keyword](older, newer)
+            if change:
+                reasons.append((f"/{keyword}", f"{keyword} {change}"))
+    return reasons
+
+
+def _matches(pattern: str, name: str) -> bool:
+    import re2  # linear time: clients choose the patterns
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.search(pattern, name, options=options) is not None
+    except re2.error:
+        return False
+
+
+def _below(step: str, reasons: list[_Reason]) -> list[_Reason]:
+    return [(f"/{step}{path}", change) for path, change in reasons]
+
+
+class _TooManyComparisons(Exception):
+    """The limit is reached."""
+
+
+class _Comparison:
+    """Compares pairs of schemas, each pair once: recursive schemas meet the same pairs again."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], list[_Reason]] = {}
+        self._accepted: list[tuple[int, int]] = []
+        self._running: set[tuple[int, int]] = set()
+        self._nodes: dict[int, Node] = {}
+        self._left = COMPARISONS_MAX
+
+    def _spend(self, comparisons: int) -> None:
+        self._left -= comparisons
+        if self._left < 0:
+            raise _TooManyComparisons
+
+    def compare(self, writer: Subschema, reader: Subschema) -> list[_Reason]:
+        older, newer = self._node(writer), self._node(reader)
+        pair = id(older.schema.raw), id(newer.schema.raw)
+        if pair in self._running:
+            return []  # a recursive schema: the outer comparison finds the differences
+        if pair not in self._known:
+            self._spend(1)
+            self._running.add(pair)
+            before = len(self._accepted)
+            try:
+                found = self._compare(older, newer)
+            finally:
+                self._running.remove(pair)
+            if found:
+                # Pairs inside may be known as compatible only because this one was taken to be so.
+                for inner in self._accepted[before:]:
+                    del self._known[inner]
+                del self._accepted[before:]
+            else:
+                self._accepted.append(pair)
+            self._known[pair] = found
+        return self._known[pair]
+
+    def _node(self, schema: Subschema) -> Node:
+        target = schema.target()
+        if id(target.raw) not in self._nodes:
+            # The node keeps the raw schema alive, so that its id stays unique.
+            self._nodes[id(target.raw)] = node_of(target)
+        return self._nodes[id(target.raw)]
+
+    def _compare(self, writer: Node, reader: Node) -> list[_Reason]:
+        if self._is_alternative(writer, reader):
+            return []
+        if writer.kind != reader.kind and not (writer.subschemas and reader.subschemas):
+            if writer.kind == "never" or reader.kind == "any":
+                return []
+            return [("", f"the type was changed from {writer.name} to {reader.name}")]
+        if reader.subschemas:
+            return self._combined(writer, reader)
+        reasons = _changed_keywords(writer, reader)
+        if reader.name == "integer" and writer.name != "integer":
+            reasons.append(("", "the type was narrowed from number to integer"))
+        if reader.kind == "not":
+            reasons += self._not(writer, reader)
+        elif reader.kind == "object":
+            reasons += self._object(writer, reader)
+        elif reader.kind == "array":
+            reasons += self._array(writer, reader)
+        return reasons
+
+    def _accepts(self, writer: Subschema, reader: Subschema) -> bool:
+        return not self.compare(writer, reader)
+
+    def _is_alternative(self, writer: Node, reader: Node) -> bool:
+        """Whether one subschema of a combined schema suits the other schema, a simple one."""
+        if reader.subschemas and not writer.subschemas:
+            if reader.kind == "allOf" and len(reader.subschemas) > 1:
+                return False
+            return any(self._accepts(writer.schema, one) for one in reader.subschemas)
+        if writer.subschemas and not reader.subschemas:
+            if writer.kind != "allOf" and len(writer.subschemas) > 1:
+                return False
+            return any(self._accepts(one, reader.schema) for one in writer.subschemas)
+        return False
+
+    def _combined(self, writer: Node, reader: Node) -> list[_Reason]:
+        older, newer = len(writer.subschemas), len(reader.subschemas)
+        if not (
+            reader.kind in (writer.kind, "anyOf")
+            or (older == 1 and (newer == 1 or reader.kind == "oneOf"))
+            or (newer == 1 and writer.kind == "allOf")
+        ):
+            return [("", f"{writer.kind} was changed to {reader.kind}")]
+        writers, readers = _distinct(writer.subschemas), _distinct(reader.subschemas)
+        reasons = []
+        if len(writers) < len(readers) and reader.kind == "allOf":
+            reasons.append(("", "allOf was extended"))
+        elif len(writers) > len(readers) and writer.kind != "allOf":
+            reasons.append(("", f"{writer.kind} was narrowed"))
+        accepting = [[self._accepts(one, other) for other in readers] for one in writers]
+        if _matches_of(accepting) < min(len(writers), len(readers)):
+            reasons.append(("", f"the subschemas of {writer.kind} were changed"))
+        return reasons
+
+    def _not(self, writer: Node, reader: Node) -> list[_Reason]:
+        # The reader refuses no more values if its inner schema accepts no more than the writer's.
+        is_narrowed = self._accepts(reader.child("not"), writer.child("not"))
+        return [] if is_narrowed else [("/not", "not was extended")]
+
+    def _object(self, writer: Node, reader: Node) -> list[_Reason]:
+        older, newer = writer.named("properties"), reader.named("properties")
+        required = set(reader.keywords.get("required", ()))
+        now_required = required.difference(writer.keywords.get("required", ()))
+        reasons = []
+        for name in dict.fromkeys([*older, *newer]):
+            if name not in newer:
+                found = self._removed("property", older[name], *self._model_of(reader, name))
+            elif name not in older:
+                model = self._model_of(writer, name)
+                found = self._added("property", newer[name], *model)
+                if not model[0] and name in required and not _has_default(newer[name]):
+                    found = [*found, ("", "a required property without a default was added")]
+            else:
+                found = self.compare(older[name], newer[name])
+                if name in now_required and not _has_default(newer[name]):
+                    found = [*found, ("", "the property became required and has no default")]
+            reasons += _below(f"properties/{name}", found)
+        additional = _additional_properties(writer), _additional_properties(reader)
+        reasons += _below("additionalProperties", self._additional("properties", *additional))
+        return reasons + _below("dependencies", self._dependencies(writer, reader))
+
+    def _model_of(self, node: Node, name: str) -> tuple[bool, Subschema | None]:
+        """As `_model`, for a property that the schema does not declare."""
+        patterns = node.named("patternProperties")
+        self._spend(len(patterns))
+        is_open, covering = _model(_additional_properties(node))
+        matching = (schema for pattern, schema in patterns.items() if _matches(pattern, name))
+        return is_open and not patterns, next(matching, covering)
+
+    def _dependencies(self, writer: Node, reader: Node) -> list[_Reason]:
+        reasons = []
+        older, newer = _dependencies(writer), _dependencies(reader)
+        for key, dependency in newer.items():
+            if key not in older:
+                reasons.append((f"/{key[1]}", "the dependency was added"))
+            elif not isinstance(dependency.raw, list):
+                reasons += _below(key[1], self.compare(older[key], dependency))
+            elif more := sorted(set(dependency.raw) - set(older[key].raw)):
+                reasons.append((f"/{key[1]}", f"the dependency was extended by {', '.join(more)}"))
+        return reasons
+
+    def _array(self, writer: Node, reader: Node) -> list[_Reason]:
+        older, newer = _items(writer), _items(reader)
+        reasons = []
+        if newer.each and not older.each:
+            reasons.append(("/items", "the schema of all items was added"))
+        elif newer.each and older.each:
+            reasons += _below("items", self.compare(older.each, newer.each))
+        for index in range(max(len(older.first), len(newer.first))):
+            if index >= len(newer.first):
+                found = self._removed("item", older.first[index], *_model(newer.rest))
+            elif index >= len(older.first):
+                found = self._added("item", newer.first[index], *_model(older.rest))
+            else:
+                found = self.compare(older.first[index], newer.first[index])
+            reasons += _below(f"items/{index}", found)
+        additional = self._additional("items", older.rest, newer.rest)
+        return reasons + _below("additionalItems", additional)
+
+    def _removed(
+        self, thing: str, writer: Subschema, is_open: bool, covering: Subschema | None
+    ) -> list[_Reason]:
+        """Differences by an item or property that only the writer's schema declares."""
+        if is_open or (covering is None and self._node(writer).kind == "never"):
+            return []
+        if covering is None:
+            return [("", f"the {thing} was removed from a closed content model")]
+        found = self.compare(writer, covering)
+        return found and [*found, ("", f"the content model does not cover the removed {thing}")]
+
+    def _added(
+        self, thing: str, reader: Subschema, is_open: bool, covering: Subschema | None
+    ) -> list[_Reason]:
+        """Differences by an item or property that only the reader's schema declares."""
+        if is_open:
+            is_any = self._node(reader).kind == "any"
+            return [] if is_any else [("", f"the {thing} was added to an open content model")]
+        found = self.compare(covering, reader) if covering else []
+        return found and [*found, ("", f"the content model does not cover the added {thing}")]
+
+    def _additional(self, things: str, writer: Subschema, reader: Subschema) -> list[_Reason]:
+        if writer.raw is False or reader.raw is True:
+            return []
+        if reader.raw is False:
+            return [("", f"additional {things} are no longer allowed")]
+        if writer.raw is True:
+            return [("", f"additional {things} were narrowed")]
+        return self.compare(writer, reader)
+
+
+@dataclass(frozen=True)
+class _Items:
+    """The schemas of an array: of each item, or of the first items and of the rest."""
+
+    each: Subschema | None
+    first: list[Subschema]
+    rest: Subschema
+
+
+def _items(node: Node) -> _Items:
+    items, prefix = node.keywords.get("items"), node.keywords.get("prefixItems", [])
+    rest = node.keywords.get("additionalItems", node.keywords.get("unevaluatedItems", True))
+    if isinstance(items, list):
+        items, prefix = None, items
+    elif node.schema.draft == "202012" and (prefix or isinstance(items, bool)):
+        items, rest = None, rest if items is None else items
+    each = None if items is None else node.schema.child(items)
+    return _Items(each, [node.schema.child(raw) for raw in prefix], node.schema.child(rest))
+
+
+def _additional_properties(node: Node) -> Subschema:
+    unevaluated = node.keywords.get("unevaluatedProperties", True)
+    return node.child("additionalProperties", unevaluated)
+
+
+def _model(additional: Subschema) -> tuple[bool, Subschema | None]:
+    """Whether a content model is open, and the schema of a partially open one."""
+    return additional.raw is True, None if isinstance(additional.raw, bool) else additional
+
+
+def _has_default(schema: Subschema) -> bool:
+    return isinstance(schema.raw, dict) and "default" in schema.raw
+
+
+def _dependencies(node: Node) -> dict[tuple[bool, str], Subschema]:
+    """Dependencies by property; a property may have one on other properties and one on a schema."""
+    keywords = ("dependencies", "dependentRequired", "dependentSchemas")
+    found = [one for keyword in keywords for one in node.named(keyword).items()]
+    return {(isinstance(schema.raw, list), name): schema for name, schema in found}
+
+
+def _distinct(schemas: Iterable[Subschema]) -> list[Subschema]:
+    return list({minified(one.raw, sort_keys=True): one for one in schemas}.values())
+
+
+def _matches_of(accepting: list[list[bool]]) -> int:
+    """The size of a maximum matching of rows to columns, by augmenting paths."""
+    row_of: dict[int, int] = {}
+
+    def match(row: int, tried: set[int]) -> bool:
+        for column, accepts in enumerate(accepting[row]):
+            if accepts and column not in tried:
+                tried.add(column)
+                if column not in row_of or match(row_of[column], tried):
+                    row_of[column] = row
+                    return True
+        return False
+
+    return sum(match(row, set()) for row in range(len(accepting)))

@@ -1,0 +1,124 @@
+"""json_subschemas: JSON schemas that are parsed or refused, and their references."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kafkapy.schemas.json_schema import parse_json_schema
+from kafkapy.schemas.parsed_schema import InvalidSchema
+
+DRAFT_4 = '"$schema": "http://json-schema.org/draft-04/schema#"'
+DRAFT_2019 = '"$schema": "https://json-schema.org/draft/2019-09/schema"'
+DRAFT_2020 = '"$schema": "https://json-schema.org/draft/2020-12/schema"'
+DEEP = 3000
+
+INVALID = [
+    ("", "not valid JSON: Expecting value: line 1 column 1"),
+    ('{"type": "string"', "not valid JSON"),
+    ('{"maximum": NaN}', "the number NaN is not supported"),
+    ('{"maximum": 1e999}', "the number 1e999 is not supported"),
+    ('{"title": "\\ud800"}', "surrogates not allowed"),
+    ("5", "A JSON schema is an object or a boolean"),
+    ("[]", "A JSON schema is an object or a boolean"),
+    ('{"type": "text"}', "^#/type: 'text' is not valid under any of the given schemas$"),
+    ('{"properties": {"a": {"minLength": -1}}}', "^#/properties/a/minLength: -1 is less than"),
+    ('{"required": true}', "^#/required: True is not of type 'array'"),
+    ('{"exclusiveMaximum": true, "maximum": 5}', "^#/exclusiveMaximum: True is not of type"),
+    (f'{{{DRAFT_4}, "exclusiveMaximum": 5}}', "exclusiveMaximum"),
+    (f'{{{DRAFT_2020}, "items": [{{}}]}}', "^#/items: "),
+    ('{"$ref": "other.json"}', r'\$ref "other.json" is neither in the schema nor a registered'),
+    ('{"items": {"$ref": "#/definitions/a"}}', r'\$ref "#/definitions/a" is neither'),
+    ('{"$ref": "#name"}', r'\$ref "#name" is neither'),
+    ('{"$ref": "#/title", "title": "a"}', r'\$ref "#/title" is neither'),
+    ('{"$ref": "http://[a"}', r'\$ref "http://\[a" is neither'),
+    (f'{{{DRAFT_4}, "$ref": 5}}', r'\$ref "5" is neither'),
+    ('{"$ref": "#"}', r'\$ref "#" refers to itself'),
+    ('{"$ref": "#/a", "a": {"type": 7}}', "^#/type: 7 is not valid"),
+    ('{"$ref": "other.json"', "not valid JSON"),
+    ("[" * DEEP, "The schema is nested too deeply"),
+    ('{"not":' * DEEP + "{}" + "}" * DEEP, "The schema is nested too deeply"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), INVALID)
+def test_invalid_schemas_are_refused_with_one_line(text: str, message: str) -> None:
+    with pytest.raises(InvalidSchema, match=message) as refused:
+        parse_json_schema(text, {})
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "true",
+        "false",
+        "{}",
+        f'{{{DRAFT_4}, "maximum": 5, "exclusiveMaximum": true}}',
+        '{"$schema": "http://json-schema.org/draft-06/schema#", "exclusiveMaximum": 5}',
+        '{"$schema": "http://example.com/unknown", "type": "string"}',
+        f'{{{DRAFT_2019}, "items": {{"$recursiveRef": "#"}}}}',
+        f'{{{DRAFT_2020}, "items": {{"$dynamicRef": "#a"}}, "$dynamicAnchor": "a"}}',
+        '{"properties": {"$ref": {"type": "string"}, "id": {"type": "integer"}}}',
+        '{"enum": [{"$ref": "not a reference"}]}',
+        '{"$ref": "http://json-schema.org/draft-07/schema#"}',
+        '{"pattern": "\\\\p{L}(?<name>a)"}',
+        '{"prefixItems": 5, "unknown": [], "connect.type": "bytes"}',
+    ],
+)
+def test_valid_schema_can_read_its_own_data(text: str) -> None:
+    schema = parse_json_schema(text, {})
+    assert schema.incompatibilities(schema) == []
+
+
+def test_the_text_keeps_the_order_of_keys_and_the_identity_does_not() -> None:
+    one = parse_json_schema('{ "type": "object",\n "description": "é", "properties": {} }', {})
+    other = parse_json_schema('{"properties":{},"description":"\\u00e9","type":"object"}', {})
+    assert one.text == '{"type":"object","description":"é","properties":{}}'
+    assert one.identity == '{"description":"é","properties":{},"type":"object"}'
+    assert one.identity == other.identity
+    assert one.text != other.text
+
+
+def test_references_are_found_by_their_names() -> None:
+    other = json.dumps({"definitions": {"id": {"type": "integer"}}, "type": "string"})
+    whole = parse_json_schema('{"$ref": "other.json"}', {"other.json": other})
+    inner = parse_json_schema('{"$ref": "other.json#/definitions/id"}', {"other.json": other})
+    number = parse_json_schema('{"type": "number"}', {})
+    assert whole.incompatibilities(number) == ["#: the type was changed from number to string"]
+    assert number.incompatibilities(inner) == []
+
+
+def test_a_relative_reference_is_resolved_against_the_id() -> None:
+    text = '{"$id": "http://a.b/c/main.json", "items": {"$ref": "other.json"}}'
+    other = '{"$id": "http://a.b/c/other.json", "items": {"$ref": "third.json"}}'
+    third = '{"type": "string"}'
+    schema = parse_json_schema(text, {"other.json": other, "third.json": third})
+    absolute = parse_json_schema(text, {"http://a.b/c/other.json": third})
+    assert schema.incompatibilities(schema) == []
+    assert absolute.incompatibilities(parse_json_schema('{"items": ' + third + "}", {})) == []
+
+
+def test_references_of_references_must_be_resolved_too() -> None:
+    other = '{"items": {"$ref": "third.json"}}'
+    with pytest.raises(InvalidSchema, match=r'\$ref "third.json" is neither'):
+        parse_json_schema('{"$ref": "other.json"}', {"other.json": other})
+
+
+def test_an_invalid_reference_is_refused() -> None:
+    with pytest.raises(InvalidSchema, match=r"^#/type: 5 is not valid"):
+        parse_json_schema('{"$ref": "other.json"}', {"other.json": '{"type": 5}'})
+
+
+def test_references_that_only_refer_to_each_other_are_refused() -> None:
+    text = '{"$ref": "a.json"}'
+    with pytest.raises(InvalidSchema, match="refers to itself"):
+        parse_json_schema(text, {"a.json": '{"$ref": "b.json"}', "b.json": '{"$ref": "a.json"}'})
+
+
+def test_a_schema_and_its_reference_may_be_of_different_drafts() -> None:
+    old = f'{{{DRAFT_4}, "type": "number", "maximum": 5, "exclusiveMaximum": true}}'
+    schema = parse_json_schema('{"$ref": "old.json"}', {"old.json": old})
+    new = parse_json_schema('{"type": "number", "exclusiveMaximum": 5}', {})
+    assert new.incompatibilities(schema) == []
