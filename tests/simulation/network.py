@@ -262,7 +262,10 @@ class SimTransport(asyncio.Transport):
         self.protocol = factory()
         self.register()
         self.protocol.connection_made(self)
-        if self._received:
+        if self._is_lost:  # while it waited in the backlog
+            self._process.transports.pop(self, None)
+            self._process.call_soon(self.protocol.connection_lost, None)
+        elif self._received:
             self._process.call_soon(self._deliver, b"")
 
     def register(self) -> None:

@@ -16,12 +16,15 @@ from kafkapy.common.cluster_state import (
 )
 from kafkapy.common.errors import LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.replication.partition import Partition
+from kafkapy.server.interbroker.node_client import NodeUnavailable
 from kafkapy.storage.flush_task import FlushTask
 from kafkapy.storage.log_append import LogAppendInfo
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.zk.stores import paths
 from tests.simulation.checkers.base import Violation
+from tests.simulation.clients import Client
 from tests.simulation.cluster import TOPIC
 from tests.simulation.events import MS_US, SECOND_US
 from tests.simulation.history import GROUPS
@@ -337,6 +340,34 @@ def test_what_a_coordinator_loads_is_replicated_when_the_followers_have_it(
     follower.resume()
     until(lambda: was_replicated(partition.leader_epoch))
     until(lambda: not first.is_up)
+
+
+def test_a_connection_that_ends_in_the_backlog_is_not_counted_for_good(
+    simulation: Simulation,
+) -> None:
+    """Seed 24168566: clients gave up while a broker was paused. It accepted the closed connections,
+    and then no more: they took all places."""
+    node = simulation.world.nodes[1]
+    client = Client(simulation.world, "c")
+    broker = node.built_broker
+    assert broker is not None
+    run_for(simulation, SECOND_US)
+    connections = broker._connections
+    accepted = connections.accepted
+    node.pause()
+
+    async def ask() -> None:
+        with pytest.raises(NodeUnavailable):
+            await client.node(1).request(MetadataRequest(topics=[]), 8)
+        client.is_done = True
+
+    client.spawn(ask())
+    run_for(simulation, 2 * SECOND_US)
+    assert client.is_done
+    node.resume()
+    run_for(simulation, SECOND_US)
+    assert connections.accepted > accepted
+    assert "c" not in connections.limits._per_host
 
 
 def test_one_member_at_a_time_begins_a_share_group(monkeypatch: pytest.MonkeyPatch) -> None:
