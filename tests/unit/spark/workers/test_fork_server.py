@@ -23,7 +23,12 @@ from kafkapy.spark.workers.fork_server import (
     is_compatible,
     receive_request,
 )
-from kafkapy.spark.workers.fork_server_launcher import LENGTH_BYTES, READY, SOCKET_VARIABLE
+from kafkapy.spark.workers.fork_server_launcher import (
+    LENGTH_BYTES,
+    READY,
+    SOCKET_VARIABLE,
+    call_with_short_path,
+)
 from tests.harness.plugins import leaks
 from tests.harness.processes.waiting import wait_until
 
@@ -117,6 +122,11 @@ class Running:
         self.socket = Path(started.environ[SOCKET_VARIABLE])
         self._lifeline: int | None = started.lifeline
         wait_until(self.socket.exists, "the socket of the fork server")
+        # A launcher waits 20 s for the server's imports, which take longer on a busy machine.
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(LIMIT_S)
+            call_with_short_path(probe.connect, str(self.socket))
+            assert probe.recv(1) == READY
 
     def daemon(self, **environ: str) -> subprocess.Popen[bytes]:
         """A pyspark.daemon that has said where it listens."""
