@@ -20,6 +20,7 @@ from kafkapy.schemas.parsed_schema import (
     TOO_MANY_COMPARISONS,
     InvalidSchema,
     ParsedSchema,
+    TooManyComparisons,
 )
 
 # The order of `org.apache.avro.Schema.toString`, so that equal schemas have one text.
@@ -49,7 +50,7 @@ class AvroSchema:
             found = checker.get_compatibility(self.schema, other.schema)
         except RecursionError:
             return [_TOO_DEEP]
-        except _TooManyComparisons:
+        except TooManyComparisons:
             return [TOO_MANY_COMPARISONS]
         if found.compatibility is SchemaCompatibilityType.compatible:
             return []
@@ -57,10 +58,6 @@ class AvroSchema:
         places = ", ".join(sorted(found.locations))
         messages = "; ".join(sorted(found.messages))
         return [f"{kinds} at {places}: {messages}"]
-
-
-class _TooManyComparisons(Exception):
-    """The limit is reached."""
 
 
 class _LimitedChecker(ReaderWriterCompatibilityChecker):
@@ -73,7 +70,7 @@ class _LimitedChecker(ReaderWriterCompatibilityChecker):
     def get_compatibility(self, *args: Any, **more: Any) -> SchemaCompatibilityResult:
         self._left -= 1
         if self._left < 0:
-            raise _TooManyComparisons
+            raise TooManyComparisons
         return super().get_compatibility(*args, **more)
 
 

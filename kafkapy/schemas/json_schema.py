@@ -27,6 +27,7 @@ from kafkapy.schemas.parsed_schema import (
     TOO_MANY_COMPARISONS,
     InvalidSchema,
     ParsedSchema,
+    TooManyComparisons,
 )
 
 # A path below the compared schemas, and the incompatible change there.
@@ -49,7 +50,7 @@ class JsonSchema:
             reasons = _Comparison().compare(writer._root, self._root)
         except RecursionError:
             return ["#: the schemas are nested too deeply to be compared"]
-        except _TooManyComparisons:
+        except TooManyComparisons:
             return [f"#: {TOO_MANY_COMPARISONS}"]
         return [f"#{path}: {change}" for path, change in dict.fromkeys(reasons)]
 
@@ -149,10 +150,6 @@ def _below(step: str, reasons: list[_Reason]) -> list[_Reason]:
     return [(f"/{step}{path}", change) for path, change in reasons]
 
 
-class _TooManyComparisons(Exception):
-    """The limit is reached."""
-
-
 class _Comparison:
     """Compares pairs of schemas, each pair once: recursive schemas meet the same pairs again."""
 
@@ -166,7 +163,7 @@ class _Comparison:
     def _spend(self, comparisons: int) -> None:
         self._left -= comparisons
         if self._left < 0:
-            raise _TooManyComparisons
+            raise TooManyComparisons
 
     def compare(self, writer: Subschema, reader: Subschema) -> list[_Reason]:
         older, newer = self._node(writer), self._node(reader)

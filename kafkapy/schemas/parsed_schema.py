@@ -1,4 +1,4 @@
-"""A parsed schema, of whatever type."""
+"""A parsed schema of any type."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Final, Protocol
 # A comparison of two types takes some 20 us, and other requests wait.
 COMPARISONS_MAX: Final = 250_000
 TOO_MANY_COMPARISONS: Final = "the schemas have too many combinations of types to be compared"
+
+
+class TooManyComparisons(Exception):
+    """A comparison has reached `COMPARISONS_MAX`."""
 
 
 class InvalidSchema(ValueError):

@@ -21,7 +21,7 @@ class SchemaType(StrEnum):
 
 
 class Level(StrEnum):
-    """Which earlier versions a new schema must be compatible with, and in which direction."""
+    """The earlier versions that a new schema must be compatible with, and the direction."""
 
     NONE = "NONE"
     BACKWARD = "BACKWARD"
@@ -47,7 +47,7 @@ class Level(StrEnum):
 
 
 class Mode(StrEnum):
-    """Which changes are accepted. IMPORT takes ids and versions from the request."""
+    """The accepted changes. IMPORT takes ids and versions from the request."""
 
     READWRITE = "READWRITE"
     READONLY = "READONLY"

@@ -66,7 +66,7 @@ class Registry:
         if is_import:
             self._check_import(subject, schema, schema_id, version)
         else:
-            reasons = self.incompatibilities(subject, schema, self._compared(subject))
+            reasons = self._incompatibilities(subject, schema, parsed, self._compared(subject))
             if reasons:
                 raise errors.incompatible(subject, reasons)
         used = self._state.versions(subject, deleted=True)
@@ -101,8 +101,12 @@ class Registry:
         Raises:
             RestError: 42201 not a schema.
         """
+        return self._incompatibilities(subject, given, self._parse(given), compared)
+
+    def _incompatibilities(
+        self, subject: str, given: StoredSchema, new: ParsedSchema, compared: Sequence[Version]
+    ) -> list[str]:
         level = self._state.level(subject)
-        new = self._parse(given)
         reasons = []
         for each in reversed(compared):
             if each.schema.schema_type is not given.schema_type:
@@ -125,7 +129,7 @@ class Registry:
         """
         self._check_may_change(subject)
         found = self._state.versions(subject, deleted=True)
-        present = self._state.versions(subject)
+        present = [each for each in found if not each.is_deleted]
         if not found:
             raise errors.subject_not_found(subject)
         if permanent and present:

@@ -62,14 +62,14 @@ class RegistryService:
         try:
             self._apply(self._topic.read_stable())
             decision = handler(self._api, call)
-            return self._write(handler, call) if decision.records else decision.answer
+            return self._write(handler, call, decision) if decision.records else decision.answer
         except ApiError as error:
             raise RestError(50001, f"Error in the backend data store: {error.message}") from error
 
-    def _write(self, handler: Handler, call: Call) -> Any:
-        """Decide again as the only writer, and write. A write with an unknown outcome is looked for
-        in the topic."""
-        attempted: Decision | None = None
+    def _write(self, handler: Handler, call: Call, decision: Decision) -> Any:
+        """Write a decision as the only writer. It is made again if there are new records. A write
+        with an unknown outcome is looked for in the topic."""
+        is_attempted = False
         failure, attempt = "", 0
         deadline_s = time.monotonic() + _WRITE_LIMIT_S
         while attempt < _ATTEMPTS and time.monotonic() < deadline_s:
@@ -77,13 +77,15 @@ class RegistryService:
                 transaction = self._topic.begin()
                 new = self._topic.read_all()
                 self._apply(new)
-                if attempted is not None and set(attempted.records) <= set(new):
-                    return attempted.answer
-                attempted = handler(self._api, call)
-                if attempted.records:
-                    self._topic.write(transaction, attempted.records)
+                if is_attempted and set(decision.records) <= set(new):
+                    return decision.answer
+                if new:
+                    decision = handler(self._api, call)
+                if decision.records:
+                    is_attempted = True
+                    self._topic.write(transaction, decision.records)
                     self._apply(self._topic.read_all())
-                return attempted.answer
+                return decision.answer
             except (ApiError, DeliveryError) as error:
                 log.info("A write of schemas is tried again: %s", error)
                 failure = str(error)

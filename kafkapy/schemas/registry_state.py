@@ -1,4 +1,4 @@
-"""The subjects, versions, levels and modes that the records of `_schemas` amount to."""
+"""The state of a registry, computed from the records of `_schemas`."""
 
 from __future__ import annotations
 

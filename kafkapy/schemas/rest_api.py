@@ -24,6 +24,7 @@ from kafkapy.schemas.rest_errors import RestError
 from kafkapy.schemas.schema_types import TYPES
 
 E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
 
 _LATEST: Final = ("latest", "-1")
 _NUMBER_MAX: Final = 2**31 - 1
@@ -211,9 +212,10 @@ class RestApi:
         ]
 
     def _schema(self, call: Call) -> StoredSchema:
-        found = self._state.by_id.get(_schema_id(call))
+        schema_id = _schema_id(call)
+        found = self._state.by_id.get(schema_id)
         if found is None:
-            raise errors.schema_not_found(_schema_id(call))
+            raise errors.schema_not_found(schema_id)
         return found
 
     def _uses(self, call: Call) -> list[Version]:
@@ -232,9 +234,9 @@ class RestApi:
         if not is_latest and not number:
             raise errors.invalid_version(text)
         deleted = call.flag("deleted") or (deleted and not is_latest)
-        if not self._state.versions(subject, deleted=deleted):
-            raise errors.subject_not_found(subject)
         found = self._state.versions(subject, deleted=deleted)
+        if not found:
+            raise errors.subject_not_found(subject)
         if is_latest:
             return found[-1]
         for each in found:
@@ -352,9 +354,6 @@ def _choice(kind: type[E], given: Any, code: int, sentence: str) -> E:
     if name not in kind.__members__:
         raise RestError(code, f"{sentence} are {', '.join(kind)}")
     return kind(name)
-
-
-T = TypeVar("T")
 
 
 def _page(call: Call, found: list[T]) -> list[T]:

@@ -1,7 +1,7 @@
 """The topic `_schemas`: read in order, and written by one registry at a time.
 
-A write is a transaction. To begin one fences the registry that wrote before, so that a registry
-that then reads to the end of the topic decides on the latest state. No leader is needed.
+A write is a transaction. Its begin fences the registry that wrote before. A registry that then
+reads to the end of the topic decides on the latest state. No leader is needed.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class SchemasTopic:
         transaction.end(committed=True)
 
     def pause(self, attempt: int) -> None:
-        """Wait before the next attempt to write: longer each time, and not as long as others."""
+        """Wait before the next attempt to write: a random time, longer with each attempt."""
         time.sleep(random.uniform(0, min(_PAUSE_S * 2**attempt, _PAUSE_MAX_S)))
 
     def _end(self, isolation_level: int) -> int:

@@ -83,10 +83,12 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
 
 
 def _address(listener: str) -> tuple[str, int]:
-    host, colon, port = listener.rpartition(":")
-    if not (host and colon and port.isdecimal() and int(port) <= 65535):
+    from kafkapy.client.cluster import host_and_port
+
+    found = host_and_port(listener)
+    if found is None:
         raise UsageError(f"--listener: expected HOST:PORT, found '{listener}'")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    return found
 
 
 def _tls(options: SchemaRegistryOptions) -> SSLContext | None:
