@@ -17,6 +17,7 @@ from avro.name import Names
 
 from kafkapy.schemas.parsed_schema import (
     COMPARISONS_MAX,
+    TOO_DEEP,
     TOO_MANY_COMPARISONS,
     InvalidSchema,
     ParsedSchema,
@@ -26,7 +27,6 @@ from kafkapy.schemas.parsed_schema import (
 # The order of `org.apache.avro.Schema.toString`, so that equal schemas have one text.
 _FIRST_KEYS: Final = ("type", "name", "namespace", "doc", "fields", "symbols", "items", "values",
                       "size", "default", "order")  # fmt: skip
-_TOO_DEEP: Final = "its types are nested too deeply"
 _OF_A_FIELD: Final = ("name", "type", "doc", "default", "order")
 
 
@@ -42,6 +42,9 @@ class AvroSchema:
     def identity(self) -> str:
         return self.text
 
+    def formatted(self, name: str) -> str:
+        return self.text
+
     def incompatibilities(self, writer: ParsedSchema) -> list[str]:
         """The reasons of Avro's schema resolution, each with its place in this schema."""
         other = cast(AvroSchema, writer)
@@ -49,7 +52,7 @@ class AvroSchema:
         try:
             found = checker.get_compatibility(self.schema, other.schema)
         except RecursionError:
-            return [_TOO_DEEP]
+            return [TOO_DEEP]
         except TooManyComparisons:
             return [TOO_MANY_COMPARISONS]
         if found.compatibility is SchemaCompatibilityType.compatible:
@@ -89,7 +92,7 @@ def parse_avro_schema(text: str, references: Mapping[str, str]) -> AvroSchema:
         defined.names = dict(names.names)
         return AvroSchema(_parse(text, names), defined)
     except RecursionError as error:
-        raise InvalidSchema(_TOO_DEEP) from error
+        raise InvalidSchema(TOO_DEEP) from error
 
 
 def _parse(text: str, names: Names) -> avro.schema.Schema:

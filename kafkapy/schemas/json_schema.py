@@ -43,6 +43,9 @@ class JsonSchema:
         self.identity: Final = minified(root.raw, sort_keys=True)
         self._root = root
 
+    def formatted(self, name: str) -> str:
+        return self.text
+
     def incompatibilities(self, writer: ParsedSchema) -> list[str]:
         """The reasons why this schema, as the reader, cannot read data of `writer`."""
         assert isinstance(writer, JsonSchema)

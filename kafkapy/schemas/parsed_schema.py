@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 # A comparison of two types takes some 20 us, and other requests wait.
 COMPARISONS_MAX: Final = 250_000
+TOO_DEEP: Final = "its types are nested too deeply"
 TOO_MANY_COMPARISONS: Final = "the schemas have too many combinations of types to be compared"
 
 
@@ -25,6 +26,9 @@ class ParsedSchema(Protocol):
 
     @property
     def identity(self) -> str: ...
+
+    def formatted(self, name: str) -> str:
+        """The text in one of Confluent's formats. It is `text` if the type has no such format."""
 
     def incompatibilities(self, writer: ParsedSchema) -> list[str]:
         """The reasons why this schema, as the reader, cannot read data of `writer`; none if it can.

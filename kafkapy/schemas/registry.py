@@ -199,6 +199,14 @@ class Registry:
             raise errors.not_permitted("Cannot import since found existing subjects")
         return Decision({"mode": mode.value}, [mode_record(subject, mode)])
 
+    def formatted(self, schema: StoredSchema, name: str) -> StoredSchema:
+        """A schema with the text in a format.
+
+        Raises:
+            RestError: 42201 another program wrote a schema that cannot be parsed.
+        """
+        return schema._replace(text=self._parse(schema).formatted(name))
+
     def _parse(self, schema: StoredSchema) -> ParsedSchema:
         try:
             return parse(self._state, schema)

@@ -108,10 +108,11 @@ class RestApi:
         return Decision([each.version for each in _page(call, found)])
 
     def version(self, call: Call) -> Decision:
-        return Decision(_version_fields(self._version(call)))
+        found = self._version(call)
+        return Decision(_version_fields(found._replace(schema=self._formatted(call, found.schema))))
 
     def version_text(self, call: Call) -> Decision:
-        return Decision(RawSchema(self._version(call).schema.text))
+        return Decision(RawSchema(self._formatted(call, self._version(call).schema).text))
 
     def referrers(self, call: Call) -> Decision:
         found = self._version(call)
@@ -216,7 +217,11 @@ class RestApi:
         found = self._state.by_id.get(schema_id)
         if found is None:
             raise errors.schema_not_found(schema_id)
-        return found
+        return self._formatted(call, found)
+
+    def _formatted(self, call: Call, schema: StoredSchema) -> StoredSchema:
+        name = call.query.get("format", "")
+        return self._registry.formatted(schema, name) if name else schema
 
     def _uses(self, call: Call) -> list[Version]:
         self._schema(call)

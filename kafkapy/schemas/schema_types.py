@@ -16,6 +16,7 @@ Parser = Callable[[str, Mapping[str, str]], ParsedSchema]
 # Imported when the first schema of the type is parsed: their libraries take long.
 _PARSERS: Final = {
     SchemaType.JSON: ("kafkapy.schemas.json_schema", "parse_json_schema"),
+    SchemaType.PROTOBUF: ("kafkapy.schemas.protobuf_schema", "parse_protobuf_schema"),
     SchemaType.AVRO: ("kafkapy.schemas.avro_schema", "parse_avro_schema"),
 }
 TYPES: Final = tuple(_PARSERS)

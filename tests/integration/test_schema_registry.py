@@ -15,7 +15,10 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf.timestamp_pb2 import Timestamp
+from google.type import interval_pb2
 
 from tests.conftest import BrokerFactory
 from tests.harness.processes.broker_process import BrokerProcess
@@ -82,6 +85,24 @@ def test_confluents_json_serializers(clients: list[SchemaRegistryClient]) -> Non
     with pytest.raises(SchemaRegistryError, match="#/properties/id/maximum: maximum was added"):
         JSONSerializer(json.dumps(narrowed), writer)({"id": 3}, context)
     assert reader.get_latest_version("invoices-value").schema.schema_type == "JSON"
+
+
+def test_confluents_protobuf_serializers(clients: list[SchemaRegistryClient]) -> None:
+    """The serializer sends descriptors; the registry has .proto source for readers of others."""
+    writer, reader = clients
+    context = SerializationContext("spans", MessageField.VALUE)
+    span = interval_pb2.Interval(start_time=Timestamp(seconds=7))
+    data = ProtobufSerializer(interval_pb2.Interval, writer)(span, context)
+    read = ProtobufDeserializer(interval_pb2.Interval, schema_registry_client=reader)
+    assert read(data, context) == span
+    latest = reader.get_latest_version("spans-value")
+    assert latest.schema.schema_type == "PROTOBUF"
+    source = str(latest.schema.schema_str)
+    assert "  .google.protobuf.Timestamp start_time = 1;\n" in source
+    assert reader.lookup_schema("spans-value", Schema(source, "PROTOBUF")).version == 1
+    changed = source.replace(".google.protobuf.Timestamp start_time", "int64 start_time")
+    with pytest.raises(SchemaRegistryError, match="message Interval, field 1: the type changed"):
+        writer.register_schema("spans-value", Schema(changed, "PROTOBUF"))
 
 
 def test_confluents_client(clients: list[SchemaRegistryClient]) -> None:

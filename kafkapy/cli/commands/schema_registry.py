@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 # Clients of registries wait for half a minute at most.
 API_TIMEOUT: Final = {"default.api.timeout.ms": "10000"}
 
+_PACKAGES: Final = {
+    "aiohttp": "aiohttp",
+    "avro": "avro",
+    "jsonschema": "jsonschema",
+    "grpc_tools": "grpcio-tools",
+    "google.type": "googleapis-common-protos",
+}
+
 
 @dataclass
 class SchemaRegistryOptions(ClusterOptions):
@@ -50,7 +58,7 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
     require(options, "bootstrap_server")
     host, port = _address(options.listener)
     tls = _tls(options)
-    missing = [name for name in ("aiohttp", "avro", "jsonschema") if find_spec(name) is None]
+    missing = [package for name, package in _PACKAGES.items() if find_spec(name) is None]
     if missing:
         names = " ".join(missing)
         raise ConfigError(f"the schema registry needs {names}: pip install {names}")

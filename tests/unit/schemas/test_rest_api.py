@@ -27,7 +27,7 @@ def desk() -> RegistryDesk:
     [
         ("/", {}),
         ("/contexts", ["."]),
-        ("/schemas/types", ["JSON", "AVRO"]),
+        ("/schemas/types", ["JSON", "PROTOBUF", "AVRO"]),
         ("/subjects", ["a", "b"]),
         ("/subjects?subjectPrefix=b", ["b"]),
         ("/subjects?subjectPrefix=:*:", ["a", "b"]),
@@ -97,7 +97,7 @@ def test_a_schema_is_looked_up_in_its_subject(desk: RegistryDesk) -> None:
             "/subjects/a/versions",
             {"schema": "x", "schemaType": "XML"},
             42201,
-            "Invalid schema type XML. This registry has JSON, AVRO",
+            "Invalid schema type XML. This registry has JSON, PROTOBUF, AVRO",
         ),
         (
             "POST",
@@ -134,3 +134,32 @@ def test_a_new_subject_is_compatible(desk: RegistryDesk) -> None:
         path = f"/compatibility/subjects/new/versions{version}"
         assert desk("POST", path, body) == {"is_compatible": True}
     assert desk("POST", "/compatibility/subjects/b/versions", body) == {"is_compatible": False}
+
+
+def test_protobuf_schemas_in_both_forms(desk: RegistryDesk) -> None:
+    """A descriptor is stored as source, and is the same schema."""
+    item, order = (
+        {"schema": 'syntax = "proto3"; message Item { int32 id = 1; }', "schemaType": "PROTOBUF"},
+        {
+            "schema": 'syntax = "proto3"; import "item.proto"; message Order { Item item = 1; }',
+            "schemaType": "PROTOBUF",
+            "references": [{"name": "item.proto", "subject": "item", "version": 1}],
+        },
+    )
+    desk("POST", "/subjects/item/versions", item)
+    schema_id = desk("POST", "/subjects/order/versions", order)["id"]
+    path = f"/schemas/ids/{schema_id}"
+    descriptor = desk("GET", f"{path}?format=serialized")["schema"]
+    assert desk("GET", "/subjects/order/versions/1?format=serialized")["schema"] == descriptor
+    assert desk("GET", f"{path}/schema?format=serialized") == descriptor
+    assert desk("GET", path)["schema"] == order["schema"]
+    assert desk("POST", "/subjects/order", order | {"schema": descriptor})["id"] == schema_id
+    desk("POST", "/subjects/copy/versions", order | {"schema": descriptor})
+    assert "  .Item item = 1;\n" in desk("GET", "/subjects/copy/versions/1/schema")
+    changed = item | {"schema": 'syntax = "proto3"; message Item { string id = 1; }'}
+    error = desk.refusal("POST", "/subjects/item/versions", changed)
+    assert (error.code, "message Item, field 1: the type" in error.message) == (409, True)
+
+
+def test_other_types_have_one_form(desk: RegistryDesk) -> None:
+    assert desk("GET", "/schemas/ids/3/schema?format=serialized") == '"string"'

@@ -1,0 +1,109 @@
+"""Parses Protobuf schemas."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final, cast
+
+from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from kafkapy.schemas.parsed_schema import TOO_DEEP, InvalidSchema, ParsedSchema
+from kafkapy.schemas.protobuf_compiler import MAIN_FILE, compile_source
+from kafkapy.schemas.protobuf_differences import incompatibilities
+from kafkapy.schemas.protobuf_text import file_text
+
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+class ProtobufSchema:
+    """A compiled schema. `text` is .proto source."""
+
+    def __init__(self, text: str, file: FileDescriptor) -> None:
+        self.text: Final = text
+        self._file: Final = file
+
+    @property
+    def identity(self) -> str:
+        return self.formatted("serialized")
+
+    def formatted(self, name: str) -> str:
+        """In the format "serialized", the FileDescriptorProto in base64: for clients without a
+        parser."""
+        if name != "serialized":
+            return self.text
+        file = _proto(self._file)
+        return base64.b64encode(file.SerializeToString(deterministic=True)).decode("ascii")
+
+    def incompatibilities(self, writer: ParsedSchema) -> list[str]:
+        """The reasons of Confluent's rules, each with its place in the writer's schema."""
+        try:
+            return incompatibilities(cast(ProtobufSchema, writer)._file, self._file)
+        except RecursionError:
+            return [TOO_DEEP]
+
+
+def parse_protobuf_schema(text: str, references: Mapping[str, str]) -> ProtobufSchema:
+    """Parse .proto source, or a FileDescriptorProto in base64, as Confluent's Python client sends.
+
+    Args:
+        text: the source or the descriptor.
+        references: the sources of the imported files by import path, also of indirect imports.
+
+    Raises:
+        InvalidSchema: the text is not a valid schema, or an import is missing.
+    """
+    given = _decode(text)
+    if given is not None:
+        text = _source(given, references)
+    pool = _pool(compile_source(text, references).file)
+    return ProtobufSchema(text, pool.FindFileByName(MAIN_FILE))
+
+
+def _decode(text: str) -> FileDescriptorProto | None:
+    """Decode a descriptor in base64. .proto source has spaces or semicolons, base64 has none."""
+    compact = "".join(text.split())
+    if not _BASE64.fullmatch(compact):
+        return None
+    try:
+        file = FileDescriptorProto.FromString(base64.b64decode(compact, validate=True))
+    except (binascii.Error, DecodeError):
+        return None
+    return file if file.name else None  # without a name it is a word of some other text
+
+
+def _source(file: FileDescriptorProto, references: Mapping[str, str]) -> str:
+    """The source of a descriptor.
+
+    Raises:
+        InvalidSchema: an import is missing, or a declaration is wrong.
+    """
+    if file.syntax == "editions":
+        raise InvalidSchema("an edition must be sent as .proto source, not as a descriptor")
+    imports = "".join(f" import {json.dumps(path)};" for path in file.dependency)
+    imported = compile_source(f'syntax = "proto3";{imports}', references).file
+    file.name = MAIN_FILE
+    pool = _pool([*imported[:-1], file])
+    return file_text(_proto(pool.FindFileByName(MAIN_FILE)), pool)
+
+
+def _pool(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
+    pool = DescriptorPool()
+    try:
+        for file in files:
+            pool.AddSerializedFile(file.SerializeToString())
+    except (TypeError, ValueError) as error:
+        raise InvalidSchema(" ".join(str(error).split())) from error
+    return pool
+
+
+def _proto(file: FileDescriptor) -> FileDescriptorProto:
+    found = FileDescriptorProto()
+    file.CopyToProto(found)
+    return found

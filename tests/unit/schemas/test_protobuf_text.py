@@ -1,0 +1,134 @@
+"""protobuf_text: one source for all descriptors and sources that mean the same."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+import pytest
+from google.protobuf import descriptor_pool
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
+
+PROTO2: Final = 'syntax = "proto2"; '
+
+PROTO3: Final = 'syntax = "proto3"; '
+
+ITEM: Final = PROTO3 + "package shop; message Item { int32 id = 1; message Part {} }"
+
+USES_ITEM: Final = PROTO3 + 'import "item.proto"; message Order { shop.Item item = 1; }'
+
+ROUND_TRIP: Final = """
+syntax = "proto3";
+package shop;
+import "google/protobuf/timestamp.proto";
+import "item.proto";
+option java_package = "org.example";
+option optimize_for = CODE_SIZE;
+message Order {
+  option deprecated = true;
+  reserved 20 to 29, 40;
+  reserved "old", 'older';
+  int32 id = 1 [deprecated = true, json_name = "ID"];
+  repeated sint64 amounts = 2 [packed = false];
+  map<string, Line> lines_by_name = 3;
+  optional double price = 4;
+  oneof payment { string card = 5; Line line = 6; }
+  Status status = 7;
+  google.protobuf.Timestamp time = 8;
+  Item item = 9;
+  message Line { bytes data = 1; Order order = 2; }
+  enum Status { option allow_alias = true; NEW = 0; OPEN = 1; ALSO_OPEN = 1; reserved 9 to max; }
+}
+service Shop {
+  rpc Buy (Order) returns (stream Order.Line) { option deprecated = true; }
+  rpc Send (stream Order) returns (Order);
+}
+"""
+
+
+EXTENDED: Final = (
+    PROTO2
+    + """message A {
+  optional group G = 1 { optional bytes b = 1 [default = "\\377"]; }
+  oneof o { group H = 2 { optional float f = 1 [default = inf]; } }
+  extensions 100 to 199, 300 to max;
+  extend A { optional string more = 100; }
+} extend A { repeated group Many = 101 { optional A a = 1; } }"""
+)
+
+
+@pytest.mark.parametrize("source", [ROUND_TRIP, USES_ITEM, EXTENDED])
+def test_a_descriptor_and_its_source_have_one_identity(source: str) -> None:
+    references = {"item.proto": ITEM}
+    schema = parse_protobuf_schema(source, references)
+    from_descriptor = parse_protobuf_schema(schema.identity, references)
+    from_stored_text = parse_protobuf_schema(from_descriptor.text, references)
+    assert from_descriptor.identity == schema.identity
+    assert from_stored_text.identity == schema.identity
+
+
+def test_custom_options_of_a_descriptor_are_kept() -> None:
+    options = PROTO2 + (
+        'import "google/protobuf/descriptor.proto";'
+        " extend google.protobuf.FieldOptions { optional string unit = 5000; }"
+    )
+    references = {"options.proto": options}
+    source = PROTO3 + 'import "options.proto"; message A { int32 a = 1; }'
+    pool = descriptor_pool.DescriptorPool()
+    known = descriptor_pool.Default().FindFileByName("google/protobuf/descriptor.proto")
+    pool.AddSerializedFile(known.serialized_pb)
+    file = FileDescriptorProto.FromString(
+        base64.b64decode(parse_protobuf_schema(source, references).identity)
+    )
+    file.message_type[0].field[0].options.MergeFromString(b"\xc2\xb8\x02\x02kg")
+    text = base64.b64encode(file.SerializeToString()).decode()
+    schema = parse_protobuf_schema(text, references)
+    assert 'int32 a = 1 [(unit) = "kg"];' in schema.text
+    assert parse_protobuf_schema(schema.text, references).identity == schema.identity
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "message A{int32 a=1;string b=2;}",
+        "message A {\n  int32 a = 1; // first\n  string b = 2 /* x */; /* \n */ }",
+        "// x\nmessage A { ; int32 a = 1 /* none */; string b = 2; };",
+    ],
+)
+def test_white_space_and_comments_do_not_change_the_identity(other: str) -> None:
+    first = parse_protobuf_schema(PROTO3 + "message A { int32 a = 1; string b = 2; }", {})
+    second = parse_protobuf_schema(PROTO3 + other, {})
+    assert second.text == PROTO3 + other
+    assert second.identity == first.identity
+
+
+def test_the_order_of_options_does_not_change_the_identity() -> None:
+    options = [
+        'option java_package = "a//b";',
+        "option cc_enable_arenas = true;",
+    ]
+    first, second = (
+        parse_protobuf_schema(PROTO3 + " ".join(order), {}) for order in (options, options[::-1])
+    )
+    assert first.identity == second.identity
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "message A { int32 b = 1; }",
+        "message A { int32 a = 2; }",
+        "message A { int64 a = 1; }",
+        "message A { optional int32 a = 1; }",
+        "message A { int32 a = 1 [deprecated = true]; }",
+        "package p; message A { int32 a = 1; }",
+        "message A { int32 a = 1; reserved 2; }",
+        "message A { int32 a = 1; } enum E { X = 0; }",
+        'option java_package = "a"; message A { int32 a = 1; }',
+    ],
+)
+def test_other_schemas_have_other_identities(other: str) -> None:
+    first = parse_protobuf_schema(PROTO3 + "message A { int32 a = 1; }", {})
+    assert parse_protobuf_schema(PROTO3 + other, {}).identity != first.identity
