@@ -18,7 +18,7 @@ from uuid import uuid4
 import pytest
 
 if TYPE_CHECKING:
-    from kafkapy.testing import KafkaBroker
+    from kafkapy.testing import KafkaBroker, SchemaRegistry
 
 _NAME_CHARS_MAX = 200
 
@@ -47,6 +47,17 @@ def kafkapy_broker(
 
     with KafkaBroker(kafkapy_properties, client_properties=kafkapy_client_properties) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def kafkapy_schema_registry(kafkapy_broker: KafkaBroker) -> Iterator[SchemaRegistry]:
+    """The schema registry of the test run, which stores its schemas in `kafkapy_broker`. It needs
+    the extra `schemas`."""
+    from kafkapy.testing import SchemaRegistry
+
+    servers, properties = kafkapy_broker.bootstrap_servers, kafkapy_broker.client_properties
+    with SchemaRegistry(servers, properties) as registry:
+        yield registry
 
 
 @pytest.fixture

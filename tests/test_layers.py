@@ -48,7 +48,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
 }
 # Only inside the function that needs it, so that no other command pays for it.
-MAY_IMPORT_LATE: dict[str, set[str]] = {"cli": {"server", "spark", "schemas"}}
+MAY_IMPORT_LATE: dict[str, set[str]] = {
+    "cli": {"server", "spark", "schemas"},
+    "testing": {"schemas"},
+}
 
 PURE = (
     *("common", "security", "record", "protocol", "zk", "storage"),

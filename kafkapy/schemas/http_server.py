@@ -23,24 +23,36 @@ _BODY_BYTES_MAX: Final = 1 << 20  # as `max.message.bytes` of the topic
 
 
 class HttpServer:
-    """Serves a registry until SIGTERM or SIGINT."""
+    """Serves a registry."""
 
     def __init__(self, service: RegistryService) -> None:
         self._service = service
         self._thread = ThreadPoolExecutor(1, "schemas")
 
-    async def run(
+    async def run_until_signal(
         self, host: str, port: int, tls: SSLContext | None, on_start: Callable[[str], None]
     ) -> None:
-        """Listen, and call `on_start` with the URL. A port of 0 is a free one.
-
-        Raises:
-            OSError: the address cannot be used.
-        """
+        """As `run`, until SIGTERM or SIGINT."""
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stopping.set)
+        await self.run(host, port, tls, on_start, stopping)
+
+    async def run(
+        self,
+        host: str,
+        port: int,
+        tls: SSLContext | None,
+        on_start: Callable[[str], None],
+        stopping: asyncio.Event,
+    ) -> None:
+        """Listen, and call `on_start` with the URL. A port of 0 is a free one. Returns when
+        `stopping` is set.
+
+        Raises:
+            OSError: the address cannot be used.
+        """
         runner = web.AppRunner(self.application(), access_log=None)
         await runner.setup()
         try:

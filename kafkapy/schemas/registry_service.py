@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from kafkapy.client.batch_producer import DeliveryError
+from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.schemas.records import Record
 from kafkapy.schemas.registry import Decision
 from kafkapy.schemas.registry_state import RegistryState
 from kafkapy.schemas.rest_api import Call, RestApi
 from kafkapy.schemas.rest_errors import RestError
-from kafkapy.schemas.schemas_topic import SchemasTopic
+from kafkapy.schemas.schemas_topic import SchemasTopic, create_if_missing
 
 log: Final = logging.getLogger("kafkapy.schemas")
 
@@ -30,6 +32,31 @@ _ATTEMPTS: Final = 8
 _WRITE_LIMIT_S: Final = 20.0
 
 
+# Clients of registries wait for half a minute at most.
+API_TIMEOUT: Final = {"default.api.timeout.ms": "10000"}
+
+
+@contextmanager
+def open_registry(
+    cluster: Cluster, properties: Mapping[str, str], topic_name: str
+) -> Iterator[RegistryService]:
+    """A registry that has read its topic, which is created if it does not exist. `properties` are
+    those of a client, with bootstrap.servers.
+
+    Raises:
+        ConfigError: the topic has several partitions.
+        ApiError: the topic can be neither created nor read.
+    """
+    create_if_missing(cluster, topic_name)
+    topic = SchemasTopic(cluster, properties, topic_name)
+    try:
+        service = RegistryService(topic, cluster.metadata([]).cluster_id or "")
+        service.load()
+        yield service
+    finally:
+        topic.close()
+
+
 class RegistryService:
     """One registry. Not thread-safe, except for `answer_known`."""
 
@@ -38,10 +65,14 @@ class RegistryService:
         self._state = RegistryState()
         self._api = RestApi(self._state, cluster_id)
 
-    def load(self) -> int:
-        """Read the topic. Returns the number of subjects. Raises ApiError."""
-        self._apply(self._topic.read_stable())
+    @property
+    def subjects(self) -> int:
+        """The number of subjects."""
         return len(self._state.subjects)
+
+    def load(self) -> None:
+        """Read the topic. Raises ApiError."""
+        self._apply(self._topic.read_stable())
 
     def answer_known(self, handler: Handler, call: Call) -> Any:
         """The answer that no record can change, None if there is none. Also while Kafka is down."""

@@ -1,4 +1,5 @@
-"""A real Kafka broker for tests: `KafkaBroker`. pytest loads fixtures from `kafkapy.pytest_plugin`.
+"""A real Kafka broker for tests, `KafkaBroker`, and a schema registry, `SchemaRegistry`. pytest
+loads fixtures from `kafkapy.pytest_plugin`.
 
 with KafkaBroker() as broker:
     broker.create_topic("orders", partitions=3)
@@ -7,6 +8,7 @@ with KafkaBroker() as broker:
 """
 
 from kafkapy.testing.kafka_broker import KafkaBroker
+from kafkapy.testing.schema_registry import SchemaRegistry
 from kafkapy.testing.topic_records import Record
 
-__all__ = ["KafkaBroker", "Record"]
+__all__ = ["KafkaBroker", "Record", "SchemaRegistry"]

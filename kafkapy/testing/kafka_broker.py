@@ -43,8 +43,8 @@ class KafkaBroker:
     changes.
 
     `client_properties` are the login and the trusted certificates, as in client.properties, with
-    which `create_topic` and `records` connect. Their security protocol is that of the broker's
-    first listener.
+    which `create_topic` and `records` connect. The attribute of this name has the security protocol
+    of the broker's first listener, too.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class KafkaBroker:
         self.output = directory / broker_processes.OUTPUT_FILE
         self._properties = {**DEFAULTS, **given, "log.dirs": ",".join(map(str, log_dirs))}
         protocol = _security_protocol(self._properties)
-        self._client_properties = {"security.protocol": protocol, **_strings(client_properties)}
+        self.client_properties = {"security.protocol": protocol, **_strings(client_properties)}
         self._address: str | None = None
         self._launched: LaunchedServer | None = None
         _brokers.add(self)
@@ -168,7 +168,7 @@ class KafkaBroker:
             ApiError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, ...
         """
         topic = NewTopic(name, partitions, 1, configs=_strings(configs))
-        with Cluster(self.bootstrap_servers, self._client_properties) as cluster:
+        with Cluster(self.bootstrap_servers, self.client_properties) as cluster:
             create_topic(cluster, topic)
         return name
 
@@ -179,7 +179,7 @@ class KafkaBroker:
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED, ...
         """
-        return read_topic(self.bootstrap_servers, topic, read_committed, self._client_properties)
+        return read_topic(self.bootstrap_servers, topic, read_committed, self.client_properties)
 
     # internals
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from confluent_kafka.admin import (
     ResourcePatternType,
     ResourceType,
 )
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.java_properties import parse_properties
-from kafkapy.testing import KafkaBroker, Record, topic_records
+from kafkapy.testing import KafkaBroker, Record, SchemaRegistry, topic_records
 from kafkapy.tools.local import broker_processes
 from kafkapy.tools.local.background import LaunchedServer
 from kafkapy.tools.local.broker_processes import is_broker
@@ -40,6 +42,7 @@ with KafkaBroker() as broker:
     sys.stdin.read()
 """
 USERS_TESTS = """
+import urllib.request
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
@@ -60,6 +63,11 @@ def test_the_broker_is_as_the_conftest_wants_it(kafkapy_broker):
     admin = AdminClient({"bootstrap.servers": kafkapy_broker.bootstrap_servers})
     topics = admin.list_topics("made-by-itself", timeout=30).topics
     assert len(topics["made-by-itself"].partitions) == 3
+
+def test_schemas(kafkapy_broker, kafkapy_schema_registry):
+    with urllib.request.urlopen(kafkapy_schema_registry.url + "/subjects", timeout=30) as response:
+        assert response.read() == b"[]"
+    kafkapy_broker.records("_schemas")
 """
 USERS_CONFTEST = """
 import pytest
@@ -464,13 +472,37 @@ def test_the_fixtures_log_in_at_a_broker_that_requires_it(tmp_path: Path) -> Non
 def test_pytest_finds_the_fixtures(tmp_path: Path) -> None:
     (tmp_path / "test_users.py").write_text(USERS_TESTS)
     (tmp_path / "conftest.py").write_text(USERS_CONFTEST)
-    expect_passed(3, tmp_path)
+    expect_passed(4, tmp_path)
 
 
 def expect_passed(count: int, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert f"{count} passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_schema_registry_keeps_its_schemas_in_the_broker() -> None:
+    with KafkaBroker() as broker:
+        registry = SchemaRegistry(broker.bootstrap_servers)
+        with registry, SchemaRegistryClient({"url": registry.url}) as client:
+            schema_id = client.register_schema("orders-value", Schema('"string"', "AVRO"))
+        with pytest.raises(ConfigError, match="The schema registry does not run"):
+            _ = registry.url
+        assert "schema-registry" not in {thread.name for thread in threading.enumerate()}
+        with registry, SchemaRegistryClient({"url": registry.url}) as client:
+            assert client.get_latest_version("orders-value").schema_id == schema_id
+        assert len(broker.records("_schemas")) == 1
+
+
+def test_a_schema_registry_logs_in(tmp_path: Path) -> None:
+    with KafkaBroker(SECURED, client_properties=LOGIN) as broker:
+        with (
+            SchemaRegistry(broker.bootstrap_servers, broker.client_properties) as registry,
+            SchemaRegistryClient({"url": registry.url}) as client,
+        ):
+            assert client.get_subjects() == []
+        with pytest.raises(ApiError):
+            SchemaRegistry(broker.bootstrap_servers, {"default.api.timeout.ms": 3000}).start()
 
 
 @pytest.mark.parametrize(

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.framework.options import ClusterOptions, properties_of, require, value
-from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
     from ssl import SSLContext
-
-
-# Clients of registries wait for half a minute at most.
-API_TIMEOUT: Final = {"default.api.timeout.ms": "10000"}
-
-_PACKAGES: Final = {
-    "aiohttp": "aiohttp",
-    "avro": "avro",
-    "jsonschema": "jsonschema",
-    "grpc_tools": "grpcio-tools",
-    "google.type": "googleapis-common-protos",
-}
 
 
 @dataclass
@@ -58,35 +44,29 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
     require(options, "bootstrap_server")
     host, port = _address(options.listener)
     tls = _tls(options)
-    missing = [package for name, package in _PACKAGES.items() if find_spec(name) is None]
-    if missing:
-        names = " ".join(missing)
-        raise ConfigError(f"the schema registry needs {names}: pip install {names}")
+    from kafkapy.schemas.packages import require_packages
+
+    require_packages()
     import asyncio
 
     from kafkapy.schemas.http_server import HttpServer
-    from kafkapy.schemas.registry_service import RegistryService
-    from kafkapy.schemas.schemas_topic import SchemasTopic, create_if_missing
+    from kafkapy.schemas.registry_service import API_TIMEOUT, open_registry
 
     properties = API_TIMEOUT | properties_of(options.command_config)
     properties["bootstrap.servers"] = options.bootstrap_server or ""
-    with options.connect(env, "schema-registry", API_TIMEOUT) as cluster:
-        create_if_missing(cluster, options.topic)
-        cluster_id = cluster.metadata([]).cluster_id or ""
-        topic = SchemasTopic(cluster, properties, options.topic)
+    with (
+        options.connect(env, "schema-registry", API_TIMEOUT) as cluster,
+        open_registry(cluster, properties, options.topic) as service,
+    ):
+
+        def announce(url: str) -> None:
+            env.line(f"The schema registry serves {service.subjects} subjects at {url}")
+            env.stdout.flush()
+
         try:
-            service = RegistryService(topic, cluster_id)
-            subjects = service.load()
-
-            def announce(url: str) -> None:
-                env.line(f"The schema registry serves {subjects} subjects at {url}")
-                env.stdout.flush()
-
-            asyncio.run(HttpServer(service).run(host, port, tls, announce))
+            asyncio.run(HttpServer(service).run_until_signal(host, port, tls, announce))
         except OSError as error:
             raise CommandFailed(f"Cannot listen on {options.listener}: {error}") from error
-        finally:
-            topic.close()
     return ExitStatus.SUCCESS
 
 

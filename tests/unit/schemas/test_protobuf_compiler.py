@@ -48,7 +48,7 @@ def test_no_reference_is_written_outside(tmp_path: Path, temporary: Path, path: 
 
 @pytest.mark.parametrize("path", ["a\0b", "x" * 300, "default/b.proto", "c.proto/d.proto"])
 def test_a_path_that_no_file_can_have_is_refused(temporary: Path, path: str) -> None:
-    with pytest.raises(InvalidSchema, match="the reference .* cannot be written"):
+    with pytest.raises(InvalidSchema, match=r"the reference .* cannot be written"):
         compile_source(PROTO3, {"c.proto": PROTO3, path: PROTO3})
     assert os.listdir(temporary) == []
 
