@@ -36,6 +36,7 @@ from kafkapy.tools.reassign.states import (
 )
 
 RETRY_S: Final = 0.1
+SETTLE_S: Final = 2.0
 
 # The errors of a broker that is down, or does not respond.
 _UNREACHABLE: Final = (
@@ -203,12 +204,23 @@ def log_dir_errors(failed: Mapping[Replica, ApiError]) -> str:
 def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
     """The progress of a file's moves.
 
+    A broker learns of the end of a move after the controller, which no longer lists it. So replicas
+    that are neither moving nor at their target are looked at again, for up to `SETTLE_S`.
+
     Raises:
         ApiError: a request failed.
     """
-    running = running_reassignments(cluster)
     targets = file.targets
-    states = partition_states(targets, current_replicas(cluster, targets), running)
+    deadline = time.monotonic() + SETTLE_S
+    pause = threading.Event()
+    while True:
+        running = running_reassignments(cluster)
+        states = partition_states(targets, current_replicas(cluster, targets), running)
+        if all(each.is_moving or each.is_complete for each in states):
+            break
+        if time.monotonic() >= deadline:
+            break
+        pause.wait(RETRY_S)
     return Verification(states, log_dir_moves(cluster, file.log_dirs), bool(running))
 
 

@@ -76,7 +76,8 @@ class MovingCluster:
     """A scripted cluster whose partitions move.
 
     `configs` are by (resource type, name); `places` are (current, future) directories by
-    (partition, broker); `refuse` are error codes and messages by partition.
+    (partition, broker); `refuse` are error codes and messages by partition. So many responses
+    with metadata as `stale_answers` still have the replicas of moves that are complete.
     """
 
     def __init__(
@@ -97,9 +98,11 @@ class MovingCluster:
         self.racks = racks or {}
         self.polls_left = polls_left
         self.running: dict[TopicPartition, Move] = {}
+        self._ended: dict[TopicPartition, Move] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
         self.places: dict[tuple[TopicPartition, int], tuple[str, str | None]] = {}
         self.refuse: dict[TopicPartition, tuple[int, str]] = {}
+        self.stale_answers = 0
         self.log_dir_errors: dict[tuple[TopicPartition, int], list[int]] = {}
         self.scripted = ScriptedCluster(
             {
@@ -139,8 +142,11 @@ class MovingCluster:
 
     def _metadata(self, request: Any, port: int) -> Any:
         topics: dict[str, dict[int, tuple[int, list[int], list[int]]]] = {}
+        self.stale_answers -= 1
+        if self.stale_answers < 0:
+            self._ended.clear()
         for tp, replicas in self.replicas.items():
-            move = self.running.get(tp)
+            move = self.running.get(tp) or self._ended.get(tp)
             shown = move.replicas if move else replicas
             alive = [b for b in replicas if b in self.brokers]
             leader = alive[0] if alive else -1
@@ -174,7 +180,7 @@ class MovingCluster:
             move.polls_left -= 1
             if move.polls_left == 0:
                 self.replicas[tp] = move.target
-                del self.running[tp]
+                self._ended[tp] = self.running.pop(tp)
         return ListPartitionReassignmentsResponse(topics=topics)
 
     def _alter(self, request: Any, port: int) -> AlterPartitionReassignmentsResponse:

@@ -10,6 +10,9 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+)
 from kafkapy.tools.reassign.partition_files import ReassignmentFile
 from kafkapy.tools.reassign.reassignment import (
     begin,
@@ -137,6 +140,23 @@ def test_verify_tells_what_moves_and_whether_all_is_over() -> None:
     assert (first.is_over, first.is_complete) == (False, False)
     second = verify(connected(moving), asked)
     assert (second.is_over, second.is_complete) == (True, True)
+
+
+def test_a_broker_that_has_not_seen_the_end_of_a_move_is_asked_again() -> None:
+    """Verify reported that the replicas were others than those of the file."""
+    moving = MovingCluster({"t": [[1, 2], [2, 3]]})
+    moving.begin(T1, [2, 4], 1)
+    moving.stale_answers = 3
+    moving.scripted.script[ApiKey.LIST_PARTITION_REASSIGNMENTS](
+        ListPartitionReassignmentsRequest(), 9001
+    )
+    found = verify(connected(moving), file((T0, (1, 2)), (T1, (2, 4))))
+    assert (found.is_over, found.is_complete) == (True, True)
+
+
+def test_replicas_that_stay_others_than_those_of_the_file_are_reported() -> None:
+    found = verify(connected(MovingCluster({"t": [[1, 2]]})), file((T0, (2, 3))))
+    assert (found.is_over, found.is_complete) == (True, False)
 
 
 def test_a_topic_that_one_may_not_see_is_not_a_topic_without_replicas() -> None:
