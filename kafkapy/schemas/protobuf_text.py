@@ -106,7 +106,7 @@ class _Renderer:
             yield "}"
             return
         kind = _type_text(field)
-        if entry is not None and entry.options.map_entry and label:
+        if entry is not None and entry.options.map_entry and _is_entry_of(entry, field):
             key, value = entry.field
             prefix, kind = "", f"map<{_type_text(key)}, {_type_text(value)}>"
         options = ", ".join([*_field_options(field), *self._options(field.options)])
@@ -198,6 +198,11 @@ def _json_name(name: str) -> str:
 def _type_text(field: FieldDescriptorProto) -> str:
     """The type of a field whose type name is resolved."""
     return field.type_name or _name(FieldDescriptorProto.Type, field.type)
+
+
+def _is_entry_of(entry: DescriptorProto, field: FieldDescriptorProto) -> bool:
+    """Whether a map has this entry. Messages elsewhere may have the same name."""
+    return str(entry.name).lower() == f"{field.name.replace('_', '')}entry".lower()
 
 
 def _group_names(fields: Iterable[FieldDescriptorProto]) -> set[str]:

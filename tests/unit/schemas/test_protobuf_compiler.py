@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from kafkapy.schemas import protobuf_compiler
 from kafkapy.schemas.parsed_schema import InvalidSchema
 from kafkapy.schemas.protobuf_compiler import compile_source
-
-PROTO3: Final = 'syntax = "proto3"; '
+from tests.unit.schemas.protobuf_sources import PROTO3
 
 
 @pytest.fixture(autouse=True)

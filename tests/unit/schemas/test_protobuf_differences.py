@@ -9,15 +9,7 @@ from typing import Any, Final
 import pytest
 
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
-
-PROTO2: Final = 'syntax = "proto2"; '
-
-PROTO3: Final = 'syntax = "proto3"; '
-
-ITEM: Final = PROTO3 + "package shop; message Item { int32 id = 1; message Part {} }"
-
-USES_ITEM: Final = PROTO3 + 'import "item.proto"; message Order { shop.Item item = 1; }'
-
+from tests.unit.schemas.protobuf_sources import ITEM, PROTO2, PROTO3, USES_ITEM
 
 # The bodies of the message Order in the schemas of the writer and of the reader, and a part of
 # the reason why the reader is incompatible, or None.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pool, message_factory, timestamp_pb2
@@ -12,42 +12,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from kafkapy.schemas.parsed_schema import InvalidSchema
 from kafkapy.schemas.protobuf_schema import ProtobufSchema, parse_protobuf_schema
-
-PROTO2: Final = 'syntax = "proto2"; '
-
-PROTO3: Final = 'syntax = "proto3"; '
-
-ITEM: Final = PROTO3 + "package shop; message Item { int32 id = 1; message Part {} }"
-
-USES_ITEM: Final = PROTO3 + 'import "item.proto"; message Order { shop.Item item = 1; }'
-
-ROUND_TRIP: Final = """
-syntax = "proto3";
-package shop;
-import "google/protobuf/timestamp.proto";
-import "item.proto";
-option java_package = "org.example";
-option optimize_for = CODE_SIZE;
-message Order {
-  option deprecated = true;
-  reserved 20 to 29, 40;
-  reserved "old", 'older';
-  int32 id = 1 [deprecated = true, json_name = "ID"];
-  repeated sint64 amounts = 2 [packed = false];
-  map<string, Line> lines_by_name = 3;
-  optional double price = 4;
-  oneof payment { string card = 5; Line line = 6; }
-  Status status = 7;
-  google.protobuf.Timestamp time = 8;
-  Item item = 9;
-  message Line { bytes data = 1; Order order = 2; }
-  enum Status { option allow_alias = true; NEW = 0; OPEN = 1; ALSO_OPEN = 1; reserved 9 to max; }
-}
-service Shop {
-  rpc Buy (Order) returns (stream Order.Line) { option deprecated = true; }
-  rpc Send (stream Order) returns (Order);
-}
-"""
+from tests.unit.schemas.protobuf_sources import ITEM, PROTO2, PROTO3, ROUND_TRIP, USES_ITEM
 
 
 def message_class(
