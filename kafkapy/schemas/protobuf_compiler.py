@@ -24,16 +24,21 @@ _SOURCES: Final = "sources"
 _WARNING: Final = re.compile(r"^WARNING: |^W\d{4} |: warning: ")
 
 # Confluent's registry knows these files, so that they need no reference.
-_META_OPTIONS: Final = ("File", "Message", "Field", "Enum", "EnumValue")
+_META_OPTIONS: Final = {
+    "file": "File",
+    "message": "Message",
+    "field": "Field",
+    "enum": "Enum",
+    "enum_value": "EnumValue",
+}
 _KNOWN_SOURCES: Final = {
     "confluent/meta.proto": (
         'syntax = "proto3"; package confluent; import "google/protobuf/descriptor.proto";'
         " message Meta"
         " { string doc = 1; map<string, string> params = 2; repeated string tags = 3; }"
         + "".join(
-            f" extend google.protobuf.{name}Options {{ Meta {option}_meta = 1088; }}"
-            for name in _META_OPTIONS
-            for option in [name.lower().replace("enumv", "enum_v")]
+            f" extend google.protobuf.{extended}Options {{ Meta {name}_meta = 1088; }}"
+            for name, extended in _META_OPTIONS.items()
         )
     ),
     "confluent/type/decimal.proto": (

@@ -1,4 +1,4 @@
-"""The rules that tell whether a Protobuf schema can read the data of another one.
+"""The rules that decide whether a Protobuf schema can read the data of another one.
 
 They are those of Confluent's Schema Registry: messages are matched by name, fields by number, and
 changes of enums are compatible. Changes that Protobuf's wire format allows but that clients cannot
@@ -26,8 +26,8 @@ _SCALAR_GROUPS: Final = (
     ("float",),
     ("double",),
 )
-_STRINGS: Final = 2
 _GROUP_OF: Final = {name: i for i, names in enumerate(_SCALAR_GROUPS) for name in names}
+_STRINGS: Final = _GROUP_OF["string"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _quoted(file: FileDescriptor) -> str:
 
 
 class _Comparison:
-    """Each method yields reasons. The methods take the writer's side first."""
+    """The methods return reasons, and take the writer's side first."""
 
     def __init__(self) -> None:
         self._compared: dict[tuple[str, str], list[str]] = {}

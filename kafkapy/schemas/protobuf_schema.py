@@ -23,23 +23,18 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 class ProtobufSchema:
-    """A compiled schema. `text` is .proto source."""
+    """A compiled schema. `text` is .proto source; `identity` is the descriptor."""
 
     def __init__(self, text: str, file: FileDescriptor) -> None:
         self.text: Final = text
+        serialized = _proto(file).SerializeToString(deterministic=True)
+        self.identity: Final = base64.b64encode(serialized).decode("ascii")
         self._file: Final = file
-
-    @property
-    def identity(self) -> str:
-        return self.formatted("serialized")
 
     def formatted(self, name: str) -> str:
         """In the format "serialized", the FileDescriptorProto in base64: for clients without a
         parser."""
-        if name != "serialized":
-            return self.text
-        file = _proto(self._file)
-        return base64.b64encode(file.SerializeToString(deterministic=True)).decode("ascii")
+        return self.identity if name == "serialized" else self.text
 
     def incompatibilities(self, writer: ParsedSchema) -> list[str]:
         """The reasons of Confluent's rules, each with its place in the writer's schema."""

@@ -80,13 +80,13 @@ class RestApi:
         return Decision([_version_fields(each) for each in _page(call, found)])
 
     def schema(self, call: Call) -> Decision:
-        answer = self._schema(call).fields()
+        answer = self._formatted(call, self._schema(call)).fields()
         if call.flag("fetchMaxId"):
             answer["maxId"] = self._state.last_id
         return Decision(answer)
 
     def schema_text(self, call: Call) -> Decision:
-        return Decision(RawSchema(self._schema(call).text))
+        return Decision(RawSchema(self._formatted(call, self._schema(call)).text))
 
     def schema_subjects(self, call: Call) -> Decision:
         return Decision(sorted({each.subject for each in self._uses(call)}))
@@ -217,7 +217,7 @@ class RestApi:
         found = self._state.by_id.get(schema_id)
         if found is None:
             raise errors.schema_not_found(schema_id)
-        return self._formatted(call, found)
+        return found
 
     def _formatted(self, call: Call, schema: StoredSchema) -> StoredSchema:
         name = call.query.get("format", "")

@@ -55,7 +55,7 @@ class KafkaBroker:
     ) -> None:
         self._directory = directory = Path(tempfile.mkdtemp(prefix="kafkapy-"))
         self._delete = weakref.finalize(self, shutil.rmtree, directory, ignore_errors=True)
-        given = _strings(properties)
+        given = text_properties(properties)
         own = given.get("log.dirs") or given.get("log.dir") or log_dir
         # Absolute: the current directory may be another one at the next start.
         log_dirs = [
@@ -65,7 +65,10 @@ class KafkaBroker:
         self.output = directory / broker_processes.OUTPUT_FILE
         self._properties = {**DEFAULTS, **given, "log.dirs": ",".join(map(str, log_dirs))}
         protocol = _security_protocol(self._properties)
-        self.client_properties = {"security.protocol": protocol, **_strings(client_properties)}
+        self.client_properties = {
+            "security.protocol": protocol,
+            **text_properties(client_properties),
+        }
         self._address: str | None = None
         self._launched: LaunchedServer | None = None
         _brokers.add(self)
@@ -167,7 +170,7 @@ class KafkaBroker:
         Raises:
             ApiError: TOPIC_ALREADY_EXISTS, INVALID_TOPIC_EXCEPTION, INVALID_CONFIG, ...
         """
-        topic = NewTopic(name, partitions, 1, configs=_strings(configs))
+        topic = NewTopic(name, partitions, 1, configs=text_properties(configs))
         with Cluster(self.bootstrap_servers, self.client_properties) as cluster:
             create_topic(cluster, topic)
         return name
@@ -229,7 +232,7 @@ class KafkaBroker:
             launched.process.stdin.close()
 
 
-def _strings(properties: Mapping[str, object] | None) -> dict[str, str]:
+def text_properties(properties: Mapping[str, object] | None) -> dict[str, str]:
     """Properties as in a file: tests also give numbers and paths."""
     return {name: str(value) for name, value in (properties or {}).items()}
 

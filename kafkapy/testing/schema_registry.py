@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ConfigError
+from kafkapy.testing.kafka_broker import text_properties
 
 # Serves until the event is set, and first calls the function with the URL.
 Serve = Callable[[Callable[[str], None], asyncio.Event], Coroutine[Any, Any, None]]
@@ -31,7 +32,7 @@ class SchemaRegistry:
     def __init__(
         self, bootstrap_servers: str, client_properties: Mapping[str, object] | None = None
     ) -> None:
-        self._properties = {name: str(given) for name, given in (client_properties or {}).items()}
+        self._properties = text_properties(client_properties)
         self._properties["bootstrap.servers"] = bootstrap_servers
         self._resources = ExitStack()
         self._url: str | None = None

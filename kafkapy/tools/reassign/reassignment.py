@@ -216,9 +216,8 @@ def verify(cluster: Cluster, file: ReassignmentFile) -> Verification:
     while True:
         running = running_reassignments(cluster)
         states = partition_states(targets, current_replicas(cluster, targets), running)
-        if all(each.is_moving or each.is_complete for each in states):
-            break
-        if time.monotonic() >= deadline:
+        is_settled = all(each.is_moving or each.is_complete for each in states)
+        if is_settled or time.monotonic() >= deadline:
             break
         pause.wait(RETRY_S)
     return Verification(states, log_dir_moves(cluster, file.log_dirs), bool(running))
