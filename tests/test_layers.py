@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "admin": {"client", "protocol", "security", "common"},
     "tools": {"admin", "client", "storage", "zk", "record", "security", "common"},
     "cli": {"tools", "admin", "client", "security", "common"},
-    "spark": {"client", "record", "common"},
+    "spark": {"schemas", "client", "record", "common"},
     "schemas": {"admin", "client", "record", "common"},
     "testing": {"tools", "admin", "client", "common"},
     "server": {

@@ -105,6 +105,8 @@ MODULE_STATE = {
     "kafkapy/server/config/config_documentation.py _texts": "a file that does not change",
     "kafkapy/server/coordinators/group_topics.py _pattern": "a pure function",
     "kafkapy/spark/source/arrow.py _constants": "a pure function",
+    "kafkapy/spark/values/decoding.py _reader": "only the thread of a Spark worker decodes",
+    "kafkapy/spark/values/encoding.py _writer": "only the thread of a Spark worker encodes",
     "kafkapy/spark/workers/engine.py clusters": "only the thread of a Spark worker reads ranges",
     "kafkapy/storage/filesystem.py _threads": "a pool of threads too many at worst",
     "kafkapy/testing/kafka_broker.py _brokers": "read only in a forked process, by its one thread",

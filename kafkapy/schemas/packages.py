@@ -1,4 +1,4 @@
-"""The packages of a registry, which the extra `schemas` installs."""
+"""The packages of the extra `schemas`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from kafkapy.common.errors import ConfigError
 _PACKAGES: Final = {
     "aiohttp": "aiohttp",
     "avro": "avro",
+    "fastavro": "fastavro",
     "jsonschema": "jsonschema",
     "grpc_tools": "grpcio-tools",
     "google.type": "googleapis-common-protos",
 }
 
 
-def require_packages() -> None:
+def require_packages(user: str = "the schema registry") -> None:
     """
     Raises:
         ConfigError: some are not installed; with their names for pip.
@@ -24,4 +25,4 @@ def require_packages() -> None:
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     if missing:
         names = " ".join(missing)
-        raise ConfigError(f"the schema registry needs {names}: pip install {names}")
+        raise ConfigError(f"{user} needs {names}: pip install {names}")

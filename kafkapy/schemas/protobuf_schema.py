@@ -29,7 +29,7 @@ class ProtobufSchema:
         self.text: Final = text
         serialized = _proto(file).SerializeToString(deterministic=True)
         self.identity: Final = base64.b64encode(serialized).decode("ascii")
-        self._file: Final = file
+        self.file: Final = file
 
     def formatted(self, name: str) -> str:
         """In the format "serialized", the FileDescriptorProto in base64: for clients without a
@@ -39,7 +39,7 @@ class ProtobufSchema:
     def incompatibilities(self, writer: ParsedSchema) -> list[str]:
         """The reasons of Confluent's rules, each with its place in the writer's schema."""
         try:
-            return incompatibilities(cast(ProtobufSchema, writer)._file, self._file)
+            return incompatibilities(cast(ProtobufSchema, writer).file, self.file)
         except RecursionError:
             return [TOO_DEEP]
 

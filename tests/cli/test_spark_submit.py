@@ -11,15 +11,23 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.request
+from base64 import b64encode
 from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 
 from dev.docs.mistakes_page import mistakes
 from kafkapy.cli.commands.spark_submit import COMMAND, SparkSubmitOptions
+from kafkapy.testing import SchemaRegistry
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.topics import QUIET
 from tests.harness.processes.waiting import wait_until
@@ -41,6 +49,9 @@ from tests.harness.spark.spark_topics import Topic
 )
 def test_words_are_sorted_up_to_the_script(line: str, own: dict[str, Any], theirs: str) -> None:
     assert COMMAND.read(line.split()) == SparkSubmitOptions(words=theirs.split(), **own)
+
+
+TOPIC = ["--from", "t", "--bootstrap-server", "b:1"]
 
 
 def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -68,6 +79,24 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         (
             ["--from", "t", "--bootstrap-server", "b:1", "--columns=key", "--schema=a INT", "j.py"],
             "--schema reads the column value, which --columns leaves out",
+        ),
+        (
+            [*TOPIC, "--columns=key", "--schema-registry=http://r", "--from-subject=s", "j.py"],
+            "--from-subject reads the column value, which --columns leaves out",
+        ),
+        (["--from-subject", "s", "job.py"], "--from-subject needs --schema-registry"),
+        (["--from-message", "m", "job.py"], "--from-message needs --from-subject"),
+        (["--keep-corrupt-records", "job.py"], "--keep-corrupt-records needs --from-subject"),
+        (["--to-message", "m", "job.py"], "--to-message needs --to-subject"),
+        (["--schema-registry=http://r", "--to-subject=s", "j.py"], "--to-subject needs --to"),
+        (["--schema-registry=http://r", "--from-subject=s", "j.py"], "--from-subject needs --from"),
+        (
+            [*TOPIC, "--schema-registry=http://r", "--from-subject=s", "--schema=a INT", "job.py"],
+            "--schema is for JSON values without a schema: it excludes --from-subject",
+        ),
+        (
+            [*TOPIC, "--schema-registry=http://r", "--sql", "SELECT 1"],
+            "--schema-registry needs --from-subject or --to-subject",
         ),
     ],
 )
@@ -101,6 +130,59 @@ def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Pat
     )
     values = values_of(target, 6)
     assert values == [{"user": f"u{n % 2}", "n": n} for n in range(4, 10)]
+
+
+class LoginProxy(BaseHTTPRequestHandler):
+    """Passes requests with a login on to the registry at `url`."""
+
+    url: ClassVar[str]
+
+    def do_GET(self) -> None:
+        if self.headers["Authorization"] != f"Basic {b64encode(b'ann:pw').decode()}":
+            self.send_error(401)
+            return
+        with urllib.request.urlopen(self.url + self.path) as answer:
+            body = answer.read()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+def test_avro_values_with_the_property_file_of_confluents_clients(
+    broker: BrokerProcess, tmp_path: Path
+) -> None:
+    source, target = (Topic(broker.bootstrap_servers) for _ in range(2))
+    schema = '{"type": "record", "name": "R", "fields": [{"name": "n", "type": "int"}]}'
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "schema.registry.url=http://ignored\nbasic.auth.credentials.source=USER_INFO\n"
+        "basic.auth.user.info=ann:pw\n"
+    )
+    with (
+        SchemaRegistry(broker.bootstrap_servers) as registry,
+        SchemaRegistryClient({"url": registry.url}) as client,
+        ThreadingHTTPServer(("127.0.0.1", 0), LoginProxy) as proxy,
+    ):
+        serialize = AvroSerializer(client, schema)
+        context = SerializationContext(source.name, MessageField.VALUE)
+        source.send((0, None, serialize({"n": n}, context)) for n in range(5))
+        LoginProxy.url = registry.url
+        thread = Thread(target=proxy.serve_forever, args=(0.01,))
+        thread.start()
+        words = ["--from", source.name, "--to", target.name, "--command-config", str(config)]
+        words += ["--bootstrap-server", broker.bootstrap_servers]
+        words += ["--schema-registry", f"http://127.0.0.1:{proxy.server_port}"]
+        words += ["--from-subject", f"{source.name}-value"]
+        words += ["--sql", "SELECT n, offset AS at FROM records WHERE n > 2"]
+        done = run("--master", "local[1]", "--conf", "spark.ui.enabled=false", *words)
+        proxy.shutdown()
+        thread.join()
+    assert done.returncode == 0, done.stderr
+    assert values_of(target, 2) == [{"n": 3, "at": 3}, {"n": 4, "at": 4}]
 
 
 def values_of(topic: Topic, count: int) -> list[dict[str, object]]:

@@ -24,6 +24,17 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.common.comma_separated import comma_separated
 
+# Options that have an effect only with another one.
+_NEEDED: Final = (
+    ("from_message", "from_subject"),
+    ("keep_corrupt_records", "from_subject"),
+    ("to_message", "to_subject"),
+    ("from_subject", "schema_registry"),
+    ("to_subject", "schema_registry"),
+    ("from_subject", "from_"),
+    ("to_subject", "to"),
+)
+
 
 @dataclass
 class SparkSubmitOptions(CommonOptions):
@@ -50,6 +61,29 @@ class SparkSubmitOptions(CommonOptions):
     schema: str | None = value(
         "The fields of JSON values, which become columns, as Spark DDL: 'id INT, at TIMESTAMP'.",
         metavar="DDL",
+    )
+    schema_registry: str | None = value(
+        "The schema registries of --from-subject and --to-subject.", metavar="URL,..."
+    )
+    from_subject: str | None = value(
+        "The subject of the topics' values: the fields of its latest schema become columns.",
+        metavar="SUBJECT",
+    )
+    from_message: str | None = value(
+        "The Protobuf message of the topics' values. The default is the first of the schema.",
+        metavar="NAME",
+    )
+    keep_corrupt_records: bool = flag(
+        "Keep values that cannot be decoded in the column _corrupt_record, instead of ending the"
+        " job."
+    )
+    to_subject: str | None = value(
+        "The subject whose latest schema the written values have. The default is JSON without one.",
+        metavar="SUBJECT",
+    )
+    to_message: str | None = value(
+        "The Protobuf message of the written values. The default is the first of the schema.",
+        metavar="NAME",
     )
     once: bool = flag("With --checkpoint: run to the end of the topics, then stop.")
     metrics_port: int | None = value(
@@ -93,6 +127,12 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         properties=properties,
         sql=options.sql,
         schema=options.schema,
+        schema_registry=options.schema_registry,
+        from_subject=options.from_subject,
+        from_message=options.from_message,
+        keep_corrupt_records=options.keep_corrupt_records,
+        to_subject=options.to_subject,
+        to_message=options.to_message,
         once=options.once,
         metrics_port=options.metrics_port,
     )
@@ -151,11 +191,35 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
     if options.columns is not None:
         if not options.from_:
             raise UsageError("--columns names columns of the topics: it needs --from")
-        if options.schema is not None and "value" not in comma_separated(options.columns):
-            raise UsageError("--schema reads the column value, which --columns leaves out")
+        if "value" not in comma_separated(options.columns):
+            for name in ("schema", "from_subject"):
+                if is_given(options, name):
+                    raise UsageError(
+                        f"{_flag(name)} reads the column value, which --columns leaves out"
+                    )
+    _check_registry(options)
     for name in ("once", "metrics_port"):
         if is_given(options, name) and not options.checkpoint:
-            raise UsageError(f"--{name.replace('_', '-')} is for streams: it needs --checkpoint")
+            raise UsageError(f"{_flag(name)} is for streams: it needs --checkpoint")
+
+
+def _check_registry(options: SparkSubmitOptions) -> None:
+    """
+    Raises:
+        UsageError: options of values with schemas cannot be combined, or one is missing.
+    """
+    for name, needed in _NEEDED:
+        if is_given(options, name) and not is_given(options, needed):
+            raise UsageError(f"{_flag(name)} needs {_flag(needed)}")
+    if options.from_subject is not None and options.schema is not None:
+        raise UsageError("--schema is for JSON values without a schema: it excludes --from-subject")
+    has_subject = options.from_subject is not None or options.to_subject is not None
+    if options.schema_registry is not None and options.sql is not None and not has_subject:
+        raise UsageError("--schema-registry needs --from-subject or --to-subject")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.rstrip('_').replace('_', '-')}"
 
 
 def _spark_flags() -> frozenset[str]:
@@ -174,6 +238,9 @@ COMMAND: Final = Command(
     foreign_flags=_spark_flags,
     groups={
         "What to run": "sql schema from columns to",
+        "Values with schemas": (
+            "schema-registry from-subject from-message keep-corrupt-records to-subject to-message"
+        ),
         "Streams": "checkpoint once metrics-port",
     },
     examples={
@@ -183,6 +250,10 @@ COMMAND: Final = Command(
         "Query JSON values by their fields.": (
             "{B} --from orders --schema 'user STRING, n INT' --sql 'SELECT user, sum(n) FROM"
             " records GROUP BY user'"
+        ),
+        "Query Avro or Protobuf values by the fields of their schema.": (
+            "{B} --from orders --schema-registry http://127.0.0.1:8081 --from-subject orders-value"
+            " --sql 'SELECT * FROM orders'"
         ),
         "Run a script whose transform(df) makes the rows of another topic.": (
             "{B} --from orders --to totals job.py"

@@ -6,15 +6,18 @@ converted to JSON.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.sink.sink_options import COLUMN_TYPES
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-_CORRUPT_RECORD: Final = "_corrupt_record"
+CORRUPT_RECORD: Final = "_corrupt_record"
+"""The column of the values that cannot be decoded."""
+
 _PARSED: Final = "__parsed"
 
 
@@ -36,8 +39,14 @@ def parse_json_rows(frame: DataFrame, ddl: str) -> DataFrame:
     except PySparkException as error:
         reason = str(error).strip().partition("\n")[0]
         raise ConfigError(f"--schema is not DDL such as 'id INT, at TIMESTAMP': {reason}") from None
-    options = {"columnNameOfCorruptRecord": _CORRUPT_RECORD}
+    options = {"columnNameOfCorruptRecord": CORRUPT_RECORD}
     parsed = F.from_json(F.col("value").cast("string"), ddl, options)
+    return unfold(frame, parsed, fields)
+
+
+def unfold(frame: DataFrame, parsed: Column, fields: Sequence[str]) -> DataFrame:
+    """The fields of the struct `parsed` as columns, then the record's own columns, except `value`
+    and those with the name of a field."""
     hidden = {name.lower() for name in (*fields, "value")}
     record_columns = [name for name in frame.columns if name.lower() not in hidden]
     return frame.withColumn(_PARSED, parsed).select(f"{_PARSED}.*", *record_columns)

@@ -22,7 +22,9 @@ from kafkapy.spark.submit.session import PROPERTY
 PUBLIC_PROPERTIES: Final = frozenset(("bootstrap.servers",))
 REDACTION: Final = "spark.redaction.regex"
 # Spark's default, and Kafka's properties with secrets that the default does not match.
-_REDACTION_PATTERN: Final = r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key|ssl[.]key"
+_REDACTION_PATTERN: Final = (
+    r"(?i)secret|password|token|access[.]?key|jaas|keystore[.]key|ssl[.]key|user[.]info"
+)
 _MODE: Final = 0o600
 
 

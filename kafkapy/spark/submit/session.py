@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
     from pyspark.sql.streaming import DataStreamReader, DataStreamWriter
 
+    from kafkapy.spark.values.value_schema import ValueSchema
+
 FORMAT: Final = "kafkapy"
 CONF: Final = "spark.kafkapy."
 FROM: Final = CONF + "from"
@@ -26,9 +28,20 @@ TO: Final = CONF + "to"
 CHECKPOINT: Final = CONF + "checkpoint"
 SQL: Final = CONF + "sql"
 SCHEMA: Final = CONF + "schema"
+SCHEMA_REGISTRY: Final = CONF + "schema.registry"
+FROM_SUBJECT: Final = CONF + "from.subject"
+FROM_MESSAGE: Final = CONF + "from.message"
+KEEP_CORRUPT_RECORDS: Final = CONF + "keep.corrupt.records"
+TO_SUBJECT: Final = CONF + "to.subject"
+TO_MESSAGE: Final = CONF + "to.message"
 ONCE: Final = CONF + "once"
 METRICS_PORT: Final = CONF + "metrics.port"
 PROPERTY: Final = CONF + "kafka."
+USER_INFO: Final = "basic.auth.user.info"
+"""The login at the schema registry. The files of Confluent's clients have these properties together
+with those of the brokers."""
+
+_REGISTRY_PROPERTIES: Final = (USER_INFO, "basic.auth.credentials.source", "schema.registry.url")
 
 
 def register(spark: SparkSession) -> None:
@@ -79,6 +92,81 @@ def write_stream(frame: DataFrame, **options: Any) -> DataStreamWriter:
     settings = {} if checkpoint is None else {"checkpointLocation": checkpoint}
     settings |= _sink(spark, options)
     return frame.writeStream.format(FORMAT).options(**settings)
+
+
+def decode_values(
+    frame: DataFrame,
+    subject: str | None = None,
+    *,
+    registry: str | None = None,
+    message: str | None = None,
+    keep_corrupt_records: bool = False,
+) -> DataFrame:
+    """The values of a schema registry's serializers as columns, by the latest schema of a subject.
+
+    Args:
+        frame: rows of `read` or `read_stream`.
+        subject: by default `--from-subject`.
+        registry: the registries' URLs, comma-separated; by default those of `--schema-registry`.
+        message: the name of a Protobuf message; by default `--from-message`, else the first.
+        keep_corrupt_records: add the column `_corrupt_record` for values that cannot be decoded,
+            which otherwise end the job.
+
+    Raises:
+        ConfigError: no registry or subject is named, or the schema has a type without columns.
+        RegistryError: no registry answers, or it does not have the subject.
+    """
+    from kafkapy.spark.values import decoding
+
+    spark = frame.sparkSession
+    subject = subject or conf_of(spark, FROM_SUBJECT)
+    schema = _latest_schema(spark, registry, subject, message or conf_of(spark, FROM_MESSAGE))
+    keeps = keep_corrupt_records or conf_of(spark, KEEP_CORRUPT_RECORDS) == "true"
+    return decoding.decode_values(frame, schema, keeps)
+
+
+def encode_values(
+    frame: DataFrame,
+    subject: str | None = None,
+    *,
+    registry: str | None = None,
+    message: str | None = None,
+) -> DataFrame:
+    """Columns as values of a schema registry's serializers, by the latest schema of a subject: for
+    `write` and `write_stream`. The columns key, topic, partition and headers stay as they are.
+
+    Args:
+        frame: rows with the schema's fields as columns. Fields with a default may be left out.
+        subject: by default `--to-subject`.
+        registry: the registries' URLs, comma-separated; by default those of `--schema-registry`.
+        message: the name of a Protobuf message; by default `--to-message`, else the first.
+
+    Raises:
+        ConfigError: no registry or subject is named, or the columns are not those of the schema.
+        RegistryError: no registry answers, or it does not have the subject.
+    """
+    from kafkapy.spark.values import encoding
+
+    spark = frame.sparkSession
+    subject = subject or conf_of(spark, TO_SUBJECT)
+    schema = _latest_schema(spark, registry, subject, message or conf_of(spark, TO_MESSAGE))
+    return encoding.encode_values(frame, schema)
+
+
+def _latest_schema(
+    spark: SparkSession, urls: str | None, subject: str | None, message: str | None
+) -> ValueSchema:
+    from kafkapy.spark.values.value_schema import latest_schema
+
+    urls = urls or conf_of(spark, SCHEMA_REGISTRY)
+    if urls is None:
+        raise ConfigError(
+            "No schema registry: run the script with 'kafkapy spark-submit --schema-registry URL', "
+            "or give the argument registry"
+        )
+    if subject is None:
+        raise ConfigError("No subject: give the argument subject, such as 'orders-value'")
+    return latest_schema(urls, subject, message, conf_of(spark, PROPERTY + USER_INFO))
 
 
 def checkpoint_of(spark: SparkSession) -> str | None:
@@ -133,7 +221,7 @@ def _properties(spark: SparkSession) -> dict[str, Any]:
     return {
         name.removeprefix(CONF): value
         for name, value in spark.conf.getAll.items()
-        if name.startswith(PROPERTY)
+        if name.startswith(PROPERTY) and name.removeprefix(PROPERTY) not in _REGISTRY_PROPERTIES
     }
 
 

@@ -35,12 +35,18 @@ from kafkapy.spark.submit.session import (
     CHECKPOINT,
     COLUMNS,
     FROM,
+    FROM_MESSAGE,
+    FROM_SUBJECT,
+    KEEP_CORRUPT_RECORDS,
     METRICS_PORT,
     ONCE,
     PROPERTY,
     SCHEMA,
+    SCHEMA_REGISTRY,
     SQL,
     TO,
+    TO_MESSAGE,
+    TO_SUBJECT,
 )
 from kafkapy.spark.workers.kept_files import cached_file
 from kafkapy.spark.workers.worker_python import PYTHON_VARIABLES, installed_spark, worker_python
@@ -66,6 +72,12 @@ class JobConf:
     properties: Mapping[str, str] = field(default_factory=dict)
     sql: str | None = None
     schema: str | None = None
+    schema_registry: str | None = None
+    from_subject: str | None = None
+    from_message: str | None = None
+    keep_corrupt_records: bool = False
+    to_subject: str | None = None
+    to_message: str | None = None
     once: bool = False
     metrics_port: int | None = None
     columns: str | None = None
@@ -81,6 +93,12 @@ class JobConf:
             CHECKPOINT: self.checkpoint,
             SQL: self.sql,
             SCHEMA: self.schema,
+            SCHEMA_REGISTRY: self.schema_registry,
+            FROM_SUBJECT: self.from_subject,
+            FROM_MESSAGE: self.from_message,
+            KEEP_CORRUPT_RECORDS: "true" if self.keep_corrupt_records else None,
+            TO_SUBJECT: self.to_subject,
+            TO_MESSAGE: self.to_message,
             ONCE: "true" if self.once else None,
             METRICS_PORT: None if self.metrics_port is None else str(self.metrics_port),
         }

@@ -71,7 +71,11 @@ def run(spark: SparkSession, transform: Transform) -> None:
     schema = session.conf_of(spark, session.SCHEMA)
 
     def apply_transform(records: DataFrame) -> DataFrame:
-        return transform(records if schema is None else parse_json_rows(records, schema))
+        if session.conf_of(spark, session.FROM_SUBJECT) is not None:
+            records = session.decode_values(records)
+        elif schema is not None:
+            records = parse_json_rows(records, schema)
+        return transform(records)
 
     target = session.target_of(spark)
     if session.checkpoint_of(spark) is not None:
@@ -79,15 +83,22 @@ def run(spark: SparkSession, transform: Transform) -> None:
         return
     frame = apply_transform(session.read(spark))
     if target is not None:
-        session.write(to_json_rows(frame))
+        session.write(to_sink_rows(frame))
     else:
         frame.show(truncate=False)
+
+
+def to_sink_rows(frame: DataFrame) -> DataFrame:
+    """The rows for the sink: by the schema of `--to-subject`, or as JSON."""
+    if session.conf_of(frame.sparkSession, session.TO_SUBJECT) is not None:
+        return session.encode_values(frame)
+    return to_json_rows(frame)
 
 
 def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
     """Run the stream to its end, and report each micro-batch to a terminal and to Prometheus."""
     if has_target:
-        writer = session.write_stream(to_json_rows(frame))
+        writer = session.write_stream(to_sink_rows(frame))
     else:
         writer = frame.writeStream.format("console")
         writer = writer.option("checkpointLocation", session.checkpoint_of(spark))

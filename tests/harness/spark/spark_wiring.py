@@ -6,7 +6,22 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from kafkapy.spark.submit.session import CHECKPOINT, COLUMNS, FROM, ONCE, PROPERTY, SCHEMA, SQL, TO
+from kafkapy.spark.submit.session import (
+    CHECKPOINT,
+    COLUMNS,
+    FROM,
+    FROM_MESSAGE,
+    FROM_SUBJECT,
+    KEEP_CORRUPT_RECORDS,
+    ONCE,
+    PROPERTY,
+    SCHEMA,
+    SCHEMA_REGISTRY,
+    SQL,
+    TO,
+    TO_MESSAGE,
+    TO_SUBJECT,
+)
 
 
 class Wire:
@@ -24,6 +39,12 @@ class Wire:
             "checkpoint": CHECKPOINT,
             "sql": SQL,
             "schema": SCHEMA,
+            "schema_registry": SCHEMA_REGISTRY,
+            "from_subject": FROM_SUBJECT,
+            "from_message": FROM_MESSAGE,
+            "to_subject": TO_SUBJECT,
+            "to_message": TO_MESSAGE,
+            "keep_corrupt_records": KEEP_CORRUPT_RECORDS,
             "once": ONCE,
         }
         for name, value in conf.items():

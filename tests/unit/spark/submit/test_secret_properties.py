@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -61,7 +62,9 @@ def test_the_users_own_file_or_sparks_is_in_it(tmp_path: Path) -> None:
 
 
 def test_spark_hides_them_unless_the_user_says_what_to_hide(tmp_path: Path) -> None:
-    assert "jaas" in content("job.py", tmp_path)["spark.redaction.regex"]
+    pattern = content("job.py", tmp_path)["spark.redaction.regex"]
+    for name in ("sasl.jaas.config", "ssl.keystore.key", "basic.auth.user.info"):
+        assert re.search(pattern, f"spark.kafkapy.kafka.{name}")
     line = "--conf spark.redaction.regex=mine job.py"
     assert "spark.redaction.regex" not in content(line, tmp_path)
 

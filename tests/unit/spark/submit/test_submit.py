@@ -63,13 +63,30 @@ def test_topics_are_wired_by_conf_and_everything_else_passes(home: Path, script:
 
 def test_sql_takes_the_place_of_a_script(home: Path) -> None:
     job_conf = JobConf(
-        "logs", sql="SELECT 1", schema="a INT", once=True, metrics_port=9404, columns="value"
+        "logs",
+        sql="SELECT 1",
+        schema="a INT",
+        schema_registry="http://r",
+        from_subject="s",
+        from_message="m",
+        keep_corrupt_records=True,
+        to_subject="t",
+        to_message="n",
+        once=True,
+        metrics_port=9404,
+        columns="value",
     )
     command = words("--master yarn", home, job_conf)
     assert command[-1].endswith("kafkapy/spark/submit/transform_job.py")
     wired = confs(command)
     assert wired["spark.kafkapy.sql"] == "SELECT 1"
     assert wired["spark.kafkapy.schema"] == "a INT"
+    assert wired["spark.kafkapy.schema.registry"] == "http://r"
+    assert wired["spark.kafkapy.from.subject"] == "s"
+    assert wired["spark.kafkapy.from.message"] == "m"
+    assert wired["spark.kafkapy.to.subject"] == "t"
+    assert wired["spark.kafkapy.to.message"] == "n"
+    assert wired["spark.kafkapy.keep.corrupt.records"] == "true"
     assert wired["spark.kafkapy.once"] == "true"
     assert wired["spark.kafkapy.metrics.port"] == "9404"
     assert wired["spark.kafkapy.columns"] == "value"

@@ -1,0 +1,160 @@
+"""Reads schemas from a schema registry: kafkapy's, or another with Confluent's REST API."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import urllib.error
+import urllib.request
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, urlsplit
+
+from kafkapy.common.comma_separated import comma_separated
+from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.schemas.records import SchemaType
+
+_TIMEOUT_S: Final = 10
+_RESPONSE_BYTES_MAX: Final = 16 << 20
+
+
+class RegistryError(KafkapyError):
+    """No registry answered, or one answered with an error; the message has the URL."""
+
+
+class NotRegistered(RegistryError):
+    """The registry does not have the schema or the subject."""
+
+
+class RegisteredSchema(NamedTuple):
+    """A schema, its id, and the texts of its references by name, each after those that it refers to
+    itself."""
+
+    schema_id: int
+    schema_type: SchemaType
+    text: str
+    references: tuple[tuple[str, str], ...]
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """urllib would send the credentials to the other host too."""
+
+    def redirect_request(self, *args: Any, **more: Any) -> None:
+        return None
+
+
+# Ignores `http_proxy`, as Kafka's clients do.
+_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects)
+
+
+class RegistryClient(NamedTuple):
+    """The URLs of a cluster's registries, and "user:password" for HTTP's basic authentication. It
+    keeps no connection."""
+
+    urls: tuple[str, ...]
+    user_info: str | None = None
+
+    def latest(self, subject: str) -> RegisteredSchema:
+        """The latest version of a subject.
+
+        Raises:
+            NotRegistered: there is no such subject.
+            RegistryError: no registry answers.
+        """
+        return self._registered(self._get(f"subjects/{quote(subject, safe='')}/versions/latest"))
+
+    def of_id(self, schema_id: int) -> RegisteredSchema:
+        """The schema with an id.
+
+        Raises:
+            NotRegistered: there is none.
+            RegistryError: no registry answers.
+        """
+        return self._registered(self._get(f"schemas/ids/{schema_id}") | {"id": schema_id})
+
+    def _registered(self, answer: dict[str, Any]) -> RegisteredSchema:
+        found: dict[str, str] = {}
+        self._add_references(answer, found)
+        kind = answer.get("schemaType", SchemaType.AVRO)
+        try:
+            schema_type = SchemaType(kind)
+        except ValueError:
+            raise RegistryError(
+                f"schema {answer['id']} is of the type {kind}; expected one of "
+                f"{', '.join(SchemaType)}"
+            ) from None
+        references = tuple(found.items())
+        return RegisteredSchema(answer["id"], schema_type, answer["schema"], references)
+
+    def _add_references(self, answer: dict[str, Any], found: dict[str, str]) -> None:
+        for reference in answer.get("references") or ():
+            if reference["name"] not in found:
+                subject = quote(reference["subject"], safe="")
+                referred = self._get(f"subjects/{subject}/versions/{reference['version']}")
+                self._add_references(referred, found)
+                found[reference["name"]] = referred["schema"]
+
+    def _get(self, path: str) -> dict[str, Any]:
+        """The first answer of a registry that can be reached."""
+        failures = []
+        for url in self.urls:
+            try:
+                return self._get_from(f"{url}/{path}")
+            except NotRegistered:
+                raise
+            except RegistryError as error:
+                failures.append(str(error))
+        raise RegistryError("; ".join(failures))
+
+    def _get_from(self, url: str) -> dict[str, Any]:
+        request = urllib.request.Request(url)
+        if self.user_info is not None:
+            credentials = base64.b64encode(self.user_info.encode()).decode("ascii")
+            request.add_unredirected_header("Authorization", f"Basic {credentials}")
+        try:
+            with _OPENER.open(request, timeout=_TIMEOUT_S) as response:
+                answer = json.loads(response.read(_RESPONSE_BYTES_MAX))
+        except urllib.error.HTTPError as error:
+            with error:
+                text = _message(error)
+                kind = NotRegistered if error.code == http.HTTPStatus.NOT_FOUND else RegistryError
+                raise kind(f"{url}: HTTP {error.code} {text}") from None
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise RegistryError(f"{url}: {reason}") from None
+        if not isinstance(answer, dict) or not isinstance(answer.get("schema"), str):
+            raise RegistryError(f"{url}: the answer is not of a schema registry")
+        return answer
+
+
+def registry_client(urls: str, user_info: str | None = None) -> RegistryClient:
+    """A client of the registries with these URLs, comma-separated.
+
+    Raises:
+        ConfigError: there is no URL, one is not of http or https, or one has credentials.
+    """
+    given = tuple(url.rstrip("/") for url in comma_separated(urls))
+    for url in given:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(
+                f"{url!r} is not the URL of a schema registry, such as http://127.0.0.1:8081"
+            )
+        if parts.username is not None:
+            raise ConfigError(
+                f"the URL of {parts.hostname} has credentials, which every user of this machine can"
+                " read: give them as basic.auth.user.info"
+            )
+    if not given:
+        raise ConfigError("expected the URL of a schema registry, such as http://127.0.0.1:8081")
+    return RegistryClient(given, user_info)
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    """The message in the body of a registry's error, or HTTP's own."""
+    try:
+        answer = json.loads(error.read(_RESPONSE_BYTES_MAX))
+    except (OSError, http.client.HTTPException, ValueError):
+        return error.reason
+    message = answer.get("message") if isinstance(answer, dict) else None
+    return message if isinstance(message, str) else error.reason

@@ -1,0 +1,1 @@
+"""The values of a schema registry's serializers, as columns."""

@@ -1,0 +1,262 @@
+"""Decodes JSON values. The columns are the properties of the schema; a part that no column can
+have, such as one of several types, is text: its JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote, urldefrag, urljoin
+
+import orjson
+import pyarrow as pa
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.schemas.registry_client import RegisteredSchema
+from kafkapy.spark.values.value_reader import CorruptValue
+from kafkapy.spark.values.value_writer import UnfitRow
+
+Convert = Callable[[Any], Any]
+
+_NULL: Final = {"type": "null"}
+
+
+class JsonReader:
+    """Reads JSON values as rows of one version of a subject."""
+
+    def __init__(self, schema: RegisteredSchema) -> None:
+        """
+        Raises:
+            ConfigError: the schema is not of an object with properties.
+        """
+        _, found = _parse(schema)
+        self.arrow_type: Final = found.arrow
+        self._convert: Final = found.convert
+
+    def read(self, schema_id: int, payload: bytes) -> Any:
+        try:
+            value = orjson.loads(payload)
+            return None if value is None else self._convert(value)
+        except orjson.JSONDecodeError as error:
+            raise CorruptValue(f"it is not JSON: {error}") from error
+        except _WrongType as error:
+            place = ".".join(error.path)
+            raise CorruptValue(f"its {place} is {error}" if place else f"it is {error}") from error
+
+
+class JsonWriter:
+    """Writes rows as JSON. Nulls are left out, except for required properties that may be null."""
+
+    def __init__(self, schema: RegisteredSchema) -> None:
+        """
+        Raises:
+            ConfigError: the schema is not of an object with properties.
+        """
+        self.schema_id: Final = schema.schema_id
+        root, found = _parse(schema)
+        self.arrow_type: Final = found.arrow
+        self._restore: Final = found.restore
+        self.required: Final = frozenset(map(str, root.get("required", ())))
+        properties = root.get("properties", {})
+        self._null: Final = {
+            name: None for name in self.required if _may_be_null(properties.get(name))
+        }
+
+    def write(self, row: dict[str, Any]) -> bytes:
+        value = self._null | self._restore(row)
+        if missing := sorted(self.required - value.keys()):
+            raise UnfitRow(f"{', '.join(missing)} is null")
+        return orjson.dumps(value)
+
+
+def _may_be_null(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return schema is not False
+    return (
+        "null" in schema.get("type", ())
+        or any(_NULL in schema.get(word, ()) for word in ("oneOf", "anyOf"))
+        or not schema
+    )
+
+
+def _parse(schema: RegisteredSchema) -> tuple[dict[str, Any], _Type]:
+    try:
+        documents = {name: json.loads(text) for name, text in schema.references}
+        root = json.loads(schema.text)
+    except ValueError as error:
+        raise ConfigError(f"schema {schema.schema_id} is not JSON: {error}") from error
+    found = _Types(root, documents).of(root, "", ())
+    if not pa.types.is_struct(found.arrow):
+        raise ConfigError(
+            f"schema {schema.schema_id} has no properties, which are the columns of JSON values"
+        )
+    return root, found
+
+
+class _WrongType(TypeError):
+    """A part of a value is of another type than the column. `path` is its place."""
+
+    def __init__(self, expected: type, value: Any) -> None:
+        super().__init__(f"of the type {_NAMES[type(value)]}, not {_NAMES[expected]}")
+        self.path: list[str] = []
+
+
+class _Type(NamedTuple):
+    """The Arrow type of a schema, what makes pyarrow's input of a value that is not null, and the
+    reverse. The former raises _WrongType."""
+
+    arrow: pa.DataType
+    convert: Convert
+    restore: Convert
+
+
+class _Types:
+    """The types of one schema, and of those that it refers to by name."""
+
+    def __init__(self, root: Any, documents: Mapping[str, Any]) -> None:
+        self._root: Final = root
+        self._documents: Final = documents
+
+    def of(self, schema: Any, base: str, enclosing: tuple[str, ...]) -> _Type:
+        """The type of a schema. `base` is the name of its document, "" for the root. `enclosing`
+        are the references that lead to it: one that leads to itself is text."""
+        if not isinstance(schema, dict):
+            return _TEXT
+        if "$ref" in schema:
+            target = urljoin(base, str(schema["$ref"]))
+            if target in enclosing:
+                return _TEXT
+            document, _ = urldefrag(target)
+            return self.of(self._find(target), document, (*enclosing, target))
+        for word in ("oneOf", "anyOf", "allOf"):
+            if word in schema and "properties" not in schema:
+                branches = [each for each in schema[word] if each != _NULL]
+                return self.of(branches[0], base, enclosing) if len(branches) == 1 else _TEXT
+        given = schema.get("type", "object" if "properties" in schema else None)
+        kinds = set(given if isinstance(given, list) else [given]) - {"null"}
+        if kinds == {"object"}:
+            return self._object(schema, base, enclosing)
+        if kinds == {"array"} and isinstance(schema.get("items"), dict):
+            return _array(self.of(schema["items"], base, enclosing))
+        if kinds == {"integer", "number"}:
+            return _PRIMITIVES["number"]
+        return _PRIMITIVES.get(kinds.pop(), _TEXT) if len(kinds) == 1 else _TEXT
+
+    def _object(self, schema: Mapping[str, Any], base: str, enclosing: tuple[str, ...]) -> _Type:
+        properties = schema.get("properties")
+        if properties:
+            return _struct({k: self.of(each, base, enclosing) for k, each in properties.items()})
+        values = schema.get("additionalProperties")
+        return _map(self.of(values, base, enclosing)) if isinstance(values, dict) else _TEXT
+
+    def _find(self, target: str) -> Any:
+        """The schema with a URI: a document's name, and a pointer to a part of it. None if it is
+        not known."""
+        name, pointer = urldefrag(target)
+        found = self._documents.get(name) if name else self._root
+        for word in pointer.split("/")[1:]:
+            key = unquote(word).replace("~1", "/").replace("~0", "~")
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+
+def _struct(types: Mapping[str, _Type]) -> _Type:
+    def convert(value: Any) -> Any:
+        found = _expect(dict, value)
+        return {name: _convert_at(name, each, found.get(name)) for name, each in types.items()}
+
+    def restore(row: Mapping[str, Any]) -> Any:
+        return {name: types[name].restore(each) for name, each in row.items() if each is not None}
+
+    return _Type(pa.struct([(name, each.arrow) for name, each in types.items()]), convert, restore)
+
+
+def _array(item: _Type) -> _Type:
+    def convert(value: Any) -> Any:
+        return [_convert_at(str(i), item, each) for i, each in enumerate(_expect(list, value))]
+
+    def restore(items: list[Any]) -> Any:
+        return [None if each is None else item.restore(each) for each in items]
+
+    return _Type(pa.list_(item.arrow), convert, restore)
+
+
+def _map(value_type: _Type) -> _Type:
+    def convert(value: Any) -> Any:
+        found = _expect(dict, value)
+        return {name: _convert_at(name, value_type, each) for name, each in found.items()}
+
+    def restore(entries: Mapping[str, Any]) -> Any:
+        return {k: None if v is None else value_type.restore(v) for k, v in entries.items()}
+
+    return _Type(pa.map_(pa.string(), value_type.arrow), convert, restore)
+
+
+def _convert_at(name: str, expected: _Type, value: Any) -> Any:
+    """The converted part of a value, or None for null.
+
+    Raises:
+        _WrongType: it is of another type.
+    """
+    if value is None:
+        return None
+    try:
+        return expected.convert(value)
+    except _WrongType as error:
+        error.path.insert(0, name)
+        raise
+
+
+def _expect(expected: type, value: Any) -> Any:
+    """
+    Raises:
+        _WrongType: the value is of another type.
+    """
+    if type(value) is not expected:
+        raise _WrongType(expected, value)
+    return value
+
+
+def _integer(value: Any) -> int:
+    if type(value) is float and value.is_integer():  # as JSON Schema says
+        return int(value)
+    return int(_expect(int, value))
+
+
+def _number(value: Any) -> float:
+    return float(value if type(value) is int else _expect(float, value))
+
+
+def _text(value: Any) -> str:
+    return value if type(value) is str else orjson.dumps(value).decode()
+
+
+def _from_text(text: str) -> Any:
+    """The JSON in a text that is an object or an array, and otherwise the text."""
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return found if isinstance(found, dict | list) else text
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_NAMES: Final = {
+    type(None): "null",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    str: "string",
+    list: "array",
+    dict: "object",
+}
+_TEXT: Final = _Type(pa.string(), _text, _from_text)
+_PRIMITIVES: Final[dict[Any, _Type]] = {
+    "integer": _Type(pa.int64(), _integer, _same),
+    "number": _Type(pa.float64(), _number, _same),
+    "boolean": _Type(pa.bool_(), lambda value: _expect(bool, value), _same),
+    "string": _Type(pa.string(), lambda value: _expect(str, value), _same),
+}

@@ -1,0 +1,57 @@
+"""Encodes the rows of a batch: the header of Confluent's serializers, and the rest by schema."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from kafkapy.common.errors import KafkapyError
+
+
+class UnfitRow(ValueError):
+    """A row does not have the form of the schema; the message says why."""
+
+
+class RowFault(KafkapyError):
+    """A row cannot be encoded; the message has the reason."""
+
+
+class ValueWriter(Protocol):
+    """Encodes rows by one schema."""
+
+    @property
+    def schema_id(self) -> int: ...
+
+    @property
+    def arrow_type(self) -> pa.StructType:
+        """The columns, as the reader of the same schema has them."""
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The columns that cannot be left out."""
+
+    def write(self, row: dict[str, Any]) -> bytes:
+        """The value of a row, without the header.
+
+        Raises:
+            UnfitRow: a field has a null or a content that the schema does not allow.
+        """
+
+
+def encode(writer: ValueWriter, rows: pa.StructArray) -> pa.Array:
+    """Encode the rows of a batch.
+
+    Raises:
+        RowFault: a row is not of the schema.
+    """
+    header = b"\0" + writer.schema_id.to_bytes(4, "big")
+    found = []
+    for row in rows.to_pylist(maps_as_pydicts="strict"):
+        try:
+            found.append(header + writer.write(row))
+        except UnfitRow as error:
+            raise RowFault(
+                f"A row cannot be written by the schema {writer.schema_id}: {error}"
+            ) from error
+    return pa.array(found, pa.binary())

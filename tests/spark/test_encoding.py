@@ -1,0 +1,230 @@
+"""encoding: columns as values that Confluent's deserializers read."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+from google.type import interval_pb2
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import kafkapy.spark
+from kafkapy.common.errors import ConfigError
+from kafkapy.spark.submit.transform_job import run, sql_transform
+from kafkapy.testing import SchemaRegistry
+from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.spark.spark_topics import Topic
+from tests.harness.spark.spark_wiring import Wire
+
+MakeTopic = Callable[..., Topic]
+
+POINT = {
+    "type": "record",
+    "name": "Point",
+    "fields": [{"name": "x", "type": "int"}, {"name": "y", "type": "int"}],
+}
+ORDER: dict[str, Any] = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {
+            "name": "price",
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
+        },
+        {"name": "tags", "type": {"type": "array", "items": "string"}},
+        {"name": "by", "type": {"type": "map", "values": "int"}},
+        {"name": "place", "type": ["null", POINT]},
+        {"name": "what", "type": ["string", "int", {**POINT, "name": "Spot"}]},
+        {"name": "state", "type": {"type": "enum", "name": "S", "symbols": ["NEW", "PAID"]}},
+        {"name": "note", "type": "string", "default": "none"},
+    ],
+}
+SELECT = """
+    SELECT 7 AS ID, TIMESTAMP '2026-11-29 12:30:00.25' AS at, CAST(12.5 AS DECIMAL(9, 2)) AS price,
+        array('a', 'b') AS tags, map('k', 3) AS by, named_struct('y', 2, 'x', 1) AS place,
+        named_struct('member0', NULL, 'member1', NULL, 'member2',
+                     named_struct('x', 3, 'y', 4)) AS what,
+        'PAID' AS state, 'the key' AS key
+"""
+
+
+@pytest.fixture(scope="module")
+def registry(broker: BrokerProcess) -> Iterator[SchemaRegistry]:
+    with SchemaRegistry(broker.bootstrap_servers) as running:
+        yield running
+
+
+@pytest.fixture
+def client(registry: SchemaRegistry) -> Iterator[SchemaRegistryClient]:
+    with SchemaRegistryClient({"url": registry.url}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def encode(
+    registry: SchemaRegistry, client: SchemaRegistryClient, request: pytest.FixtureRequest
+) -> Callable[..., DataFrame]:
+    """Encode a frame by a schema, in a subject with the name of the test."""
+
+    def encoded(frame: DataFrame, schema: Any, kind: str = "AVRO", **more: str) -> DataFrame:
+        subject = request.node.name
+        text = schema if isinstance(schema, str) else json.dumps(schema)
+        client.register_schema(subject, Schema(text, kind))
+        return kafkapy.spark.encode_values(frame, subject, registry=registry.url, **more)
+
+    return encoded
+
+
+def context(topic: str = "orders") -> SerializationContext:
+    return SerializationContext(topic, MessageField.VALUE)
+
+
+def test_avro_of_all_kinds_of_columns(
+    spark: SparkSession, client: SchemaRegistryClient, encode: Callable[..., DataFrame]
+) -> None:
+    frame = encode(spark.sql(SELECT), ORDER)
+    assert frame.columns == ["value", "key"]
+    (row,) = frame.collect()
+    assert row["key"] == "the key"
+    assert AvroDeserializer(client)(bytes(row["value"]), context()) == {
+        "id": 7,
+        "at": datetime.datetime(2026, 11, 29, 12, 30, 0, 250_000, tzinfo=datetime.UTC),
+        "price": Decimal("12.50"),
+        "tags": ["a", "b"],
+        "by": {"k": 3},
+        "place": {"x": 1, "y": 2},
+        "what": {"x": 3, "y": 4},
+        "state": "PAID",
+        "note": "none",
+    }
+
+
+def test_protobuf(
+    spark: SparkSession, client: SchemaRegistryClient, encode: Callable[..., DataFrame]
+) -> None:
+    text = (
+        'syntax = "proto3"; package google.type; import "google/protobuf/timestamp.proto"; '
+        "message Other {} message Interval { google.protobuf.Timestamp start_time = 1; "
+        "google.protobuf.Timestamp end_time = 2; }"
+    )
+    frame = spark.sql("SELECT TIMESTAMP '2026-11-29 12:30:00.000001' AS start_time")
+    (row,) = encode(frame, text, "PROTOBUF", message="Interval").collect()
+    assert row["value"][5:7] == b"\x02\x02"  # the second message of the schema
+    read = ProtobufDeserializer(interval_pb2.Interval, {"use.deprecated.format": False}, client)
+    value = read(bytes(row["value"]), context())
+    assert value.start_time.ToJsonString() == "2026-11-29T12:30:00.000001Z"
+    assert not value.HasField("end_time")
+
+
+def test_json(
+    spark: SparkSession, client: SchemaRegistryClient, encode: Callable[..., DataFrame]
+) -> None:
+    schema = {
+        "title": "Order",
+        "type": "object",
+        "properties": {
+            "id": {"type": "integer"},
+            "rate": {"type": "number"},
+            "by": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "note": {"type": "string"},
+            "any": {},
+        },
+        "required": ["id"],
+    }
+    frame = spark.sql(
+        """SELECT 7 AS id, 2 AS rate, map('k', 3) AS by, NULL AS note, '{"a": 1}' AS any"""
+    )
+    (row,) = encode(frame, schema, "JSON").collect()
+    read = JSONDeserializer(None, schema_registry_client=client)
+    assert read(bytes(row["value"]), context()) == {
+        "id": 7,
+        "rate": 2.0,
+        "by": {"k": 3},
+        "any": {"a": 1},
+    }
+
+
+def test_a_job_reads_one_schema_and_writes_another(
+    spark: SparkSession,
+    make_topic: MakeTopic,
+    wire: Wire,
+    registry: SchemaRegistry,
+    client: SchemaRegistryClient,
+    encode: Callable[..., DataFrame],
+) -> None:
+    source, target = make_topic(), make_topic()
+    number = {"type": "record", "name": "N", "fields": [{"name": "n", "type": "long"}]}
+    client.register_schema("numbers", Schema(json.dumps(number), "AVRO"))
+    client.register_schema("points", Schema(json.dumps(POINT), "AVRO"))
+    wire(source=source.name, target=source.name, servers=source.servers)
+    rows = encode(spark.range(5).withColumnRenamed("id", "n"), number)
+    kafkapy.spark.write(rows)
+    wire(
+        source=source.name,
+        target=target.name,
+        servers=source.servers,
+        schema_registry=registry.url,
+        from_subject="numbers",
+        to_subject="points",
+        sql="SELECT CAST(n AS INT) AS x, 1 AS y, 'k' AS key FROM records WHERE n > 2",
+    )
+    run(spark, sql_transform(spark))
+    read = AvroDeserializer(client)
+    found = kafkapy.spark.read(spark, subscribe=target.name).orderBy("offset").collect()
+    assert [(bytes(row["key"]), read(bytes(row["value"]), context())) for row in found] == [
+        (b"k", {"x": 3, "y": 1}),
+        (b"k", {"x": 4, "y": 1}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        ("1 AS x", "needs y, which the rows do not have"),
+        ("1 AS x, 2 AS y, 3 AS z", "has no field z; its fields: x, y"),
+        ("1L AS x, 2 AS y", "The column x is bigint, and in the schema int: cast it"),
+        ("'1' AS x, 2 AS y", "The column x is string, and in the schema int: cast it"),
+        ("array(1) AS x, 2 AS y", "The column x is array<int>, and in the schema int: cast it"),
+    ],
+)
+def test_columns_that_are_not_those_of_the_schema(
+    spark: SparkSession, encode: Callable[..., DataFrame], select: str, expected: str
+) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        encode(spark.sql(f"SELECT {select}"), POINT)
+
+
+def test_parts_of_columns_that_are_not_those_of_the_schema(
+    spark: SparkSession, encode: Callable[..., DataFrame]
+) -> None:
+    frame = spark.sql(SELECT)
+    for other in ("named_struct('x', 1) AS place", "map(1, 3) AS by", "array(1) AS tags"):
+        name = other.split()[-1]
+        with pytest.raises(ConfigError, match=f"The column {name} is .*: cast it"):
+            encode(frame.selectExpr(f"* EXCEPT ({name})", other), ORDER)
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        ("* EXCEPT (state), 'ODD' AS state", "A row cannot be written by the schema .*ODD"),
+        ("* EXCEPT (id), CAST(NULL AS INT) AS id", "A row cannot be written .* field id"),
+    ],
+)
+def test_a_row_that_is_not_of_the_schema_ends_the_job(
+    spark: SparkSession, encode: Callable[..., DataFrame], row: str, expected: str
+) -> None:
+    with pytest.raises(PySparkException, match=f"value_writer.RowFault: {expected}"):
+        encode(spark.sql(SELECT).selectExpr(*row.split(", ")), ORDER).collect()

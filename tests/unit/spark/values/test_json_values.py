@@ -1,0 +1,171 @@
+"""json_values: the properties of JSON schemas as columns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from kafkapy.common.errors import ConfigError
+from kafkapy.schemas.records import SchemaType
+from kafkapy.schemas.registry_client import RegisteredSchema
+from kafkapy.spark.values.json_values import JsonReader, JsonWriter
+from kafkapy.spark.values.value_reader import CorruptValue
+from kafkapy.spark.values.value_writer import UnfitRow
+
+INTEGER = {"type": "integer"}
+
+
+def reader(schema: Any, **references: Any) -> JsonReader:
+    texts = tuple((name, json.dumps(each)) for name, each in references.items())
+    return JsonReader(RegisteredSchema(1, SchemaType.JSON, json.dumps(schema), texts))
+
+
+def column(schema: Any, **more: Any) -> pa.DataType:
+    """The type of a property with this schema."""
+    return (
+        reader({"type": "object", "properties": {"a": schema}, **more}).arrow_type.field("a").type
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        (INTEGER, pa.int64()),
+        ({"type": "number"}, pa.float64()),
+        ({"type": "boolean"}, pa.bool_()),
+        ({"type": "string", "format": "date-time"}, pa.string()),
+        ({"type": ["null", "integer"]}, pa.int64()),
+        ({"type": ["integer", "number"]}, pa.float64()),
+        ({"oneOf": [{"type": "null"}, INTEGER]}, pa.int64()),
+        ({"allOf": [{"$ref": "#/definitions/n"}]}, pa.int64()),
+        ({"type": "array", "items": INTEGER}, pa.list_(pa.int64())),
+        ({"type": "object", "properties": {"b": INTEGER}}, pa.struct([("b", pa.int64())])),
+        ({"properties": {"b": INTEGER}}, pa.struct([("b", pa.int64())])),
+        ({"type": "object", "additionalProperties": INTEGER}, pa.map_(pa.string(), pa.int64())),
+        ({"$ref": "#/$defs/a~1b%20c"}, pa.int64()),
+        ({"$ref": "#/$defs/loop"}, pa.struct([("again", pa.string()), ("n", pa.int64())])),
+        # Text: one of several types, or of no known one.
+        ({"type": ["string", "integer"]}, pa.string()),
+        ({"anyOf": [{"type": "string"}, INTEGER]}, pa.string()),
+        ({"type": "object"}, pa.string()),
+        ({"type": "array"}, pa.string()),
+        ({"$ref": "#/nothing/here"}, pa.string()),
+        ({"enum": [1, "a"]}, pa.string()),
+        ({}, pa.string()),
+        (True, pa.string()),
+    ],
+)
+def test_types(schema: Any, expected: pa.DataType) -> None:
+    loop = {"type": "object", "properties": {"again": {"$ref": "#/$defs/loop"}, "n": INTEGER}}
+    defs = {"a/b c": INTEGER, "loop": loop}
+    assert column(schema, **{"$defs": defs, "definitions": {"n": INTEGER}}) == expected
+
+
+def test_a_schema_of_another_subject() -> None:
+    item = {"type": "object", "properties": {"n": {"$ref": "#/$defs/n"}}, "$defs": {"n": INTEGER}}
+    schema = {"type": "object", "properties": {"a": {"$ref": "item.json"}}}
+    read = reader(schema, **{"item.json": item})
+    assert read.arrow_type == pa.struct([("a", pa.struct([("n", pa.int64())]))])
+
+
+def test_values() -> None:
+    properties = {
+        "id": INTEGER,
+        "rate": {"type": "number"},
+        "list": {"type": "array", "items": {"properties": {"n": INTEGER}}},
+        "map": {"type": "object", "additionalProperties": {"type": "boolean"}},
+        "any": {},
+    }
+    read = reader({"properties": properties})
+    payload = (
+        b'{"id": 7.0, "rate": 2, "list": [{"n": 1}, null], "map": {"k": true}, "any": [1], "x": 0}'
+    )
+    assert read.read(1, payload) == {
+        "id": 7,
+        "rate": 2.0,
+        "list": [{"n": 1}, None],
+        "map": {"k": True},
+        "any": "[1]",
+    }
+    assert read.read(1, b'{"any": "text", "list": null}') == {
+        **dict.fromkeys(properties),
+        "any": "text",
+    }
+    assert read.read(1, b"null") is None
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        (b"", "it is not JSON: "),
+        (b"{", "it is not JSON: "),
+        (b"\xff", "it is not JSON: "),
+        (b"[]", "it is of the type array, not object"),
+        (b'{"a": {"b": [1, {"n": "x"}]}}', r"its a\.b\.0 is of the type integer, not object"),
+        (b'{"a": {"b": [{"n": "x"}]}}', r"its a\.b\.0\.n is of the type string, not integer"),
+        (b'{"a": {"b": [{"n": 1.5}]}}', r"its a\.b\.0\.n is of the type number, not integer"),
+        (b'{"a": {"b": [{"n": true}]}}', r"its a\.b\.0\.n is of the type boolean, not integer"),
+    ],
+)
+def test_values_that_do_not_fit(payload: bytes, expected: str) -> None:
+    items = {"type": "array", "items": {"properties": {"n": INTEGER}}}
+    read = reader({"properties": {"a": {"type": "object", "additionalProperties": items}}})
+    with pytest.raises(CorruptValue, match=f"^{expected}"):
+        read.read(1, payload)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("{", "schema 1 is not JSON: "), ('{"type": "string"}', "schema 1 has no properties")],
+)
+def test_schemas_without_columns(text: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        JsonReader(RegisteredSchema(1, SchemaType.JSON, text, ()))
+
+
+def test_rows_are_written_without_their_nulls() -> None:
+    schema = {
+        "required": ["id"],
+        "properties": {
+            "id": INTEGER,
+            "list": {"type": "array", "items": {"properties": {"n": INTEGER, "m": INTEGER}}},
+            "map": {"type": "object", "additionalProperties": INTEGER},
+            "any": {},
+            "text": {},
+            "number": {},
+        },
+    }
+    text = json.dumps(schema)
+    writer = JsonWriter(RegisteredSchema(1, SchemaType.JSON, text, ()))
+    assert writer.required == {"id"}
+    row = {
+        "id": 7,
+        "list": [{"n": 1, "m": None}, None],
+        "map": {"k": 3, "z": None},
+        "any": '{"a": [1]}',
+        "text": "{",
+        "number": "5",
+        "odd": None,
+    }
+    assert json.loads(writer.write(row)) == {
+        "id": 7,
+        "list": [{"n": 1}, None],
+        "map": {"k": 3, "z": None},
+        "any": {"a": [1]},
+        "text": "{",
+        "number": "5",
+    }
+    with pytest.raises(UnfitRow, match="id is null"):
+        writer.write({"id": None})
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": ["null", "integer"]}, {"oneOf": [INTEGER, {"type": "null"}]}, {}, True]
+)
+def test_a_required_property_that_may_be_null(schema: Any) -> None:
+    text = json.dumps({"required": ["id"], "properties": {"id": schema}})
+    writer = JsonWriter(RegisteredSchema(1, SchemaType.JSON, text, ()))
+    assert writer.write({"id": None}) == b'{"id":null}'
