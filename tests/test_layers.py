@@ -51,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 MAY_IMPORT_LATE: dict[str, set[str]] = {
     "cli": {"server", "spark", "schemas"},
     "testing": {"schemas"},
+    "tools": {"schemas"},
 }
 
 PURE = (

@@ -101,7 +101,7 @@ MODULE_STATE = {
     "kafkapy/protocol/primitives.py few_numbers": "a pure function: computed twice at worst",
     "kafkapy/protocol/schema.py _arrays_of": "a pure function: computed twice at worst",
     "kafkapy/replication/replication_quota.py _partitions_on": "a pure function",
-    "kafkapy/schemas/schema_types.py _parse": "a pure function",
+    "kafkapy/schemas/schema_types.py parse_text": "a pure function",
     "kafkapy/server/config/config_documentation.py _texts": "a file that does not change",
     "kafkapy/server/coordinators/group_topics.py _pattern": "a pure function",
     "kafkapy/spark/source/arrow.py _constants": "a pure function",

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
-from google.protobuf.descriptor import FileDescriptor
-from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
@@ -18,6 +18,7 @@ from kafkapy.schemas.parsed_schema import TOO_DEEP, InvalidSchema, ParsedSchema
 from kafkapy.schemas.protobuf_compiler import MAIN_FILE, compile_source
 from kafkapy.schemas.protobuf_differences import incompatibilities
 from kafkapy.schemas.protobuf_text import file_text
+from kafkapy.schemas.wire_format import Path
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
@@ -35,6 +36,20 @@ class ProtobufSchema:
         """In the format "serialized", the FileDescriptorProto in base64: for clients without a
         parser."""
         return self.identity if name == "serialized" else self.text
+
+    def messages(self) -> dict[Path, Descriptor]:
+        """All messages by their places."""
+        found: dict[Path, Descriptor] = {}
+
+        def add(messages: Iterable[DescriptorProto], path: Path, prefix: str) -> None:
+            for i, each in enumerate(messages):
+                name = f"{prefix}{each.name}"
+                found[*path, i] = self.file.pool.FindMessageTypeByName(name)
+                add(each.nested_type, (*path, i), f"{name}.")
+
+        file = _proto(self.file)
+        add(file.message_type, (), f"{file.package}." if file.package else "")
+        return found
 
     def incompatibilities(self, writer: ParsedSchema) -> list[str]:
         """The reasons of Confluent's rules, each with its place in the writer's schema."""

@@ -30,7 +30,7 @@ def parse(state: RegistryState, schema: StoredSchema) -> ParsedSchema:
     """
     references: dict[str, str] = {}
     _add_references(state, schema, references)
-    return _parse(schema.schema_type, schema.text, tuple(references.items()))
+    return parse_text(schema.schema_type, schema.text, tuple(references.items()))
 
 
 def _add_references(state: RegistryState, schema: StoredSchema, found: dict[str, str]) -> None:
@@ -47,9 +47,15 @@ def _add_references(state: RegistryState, schema: StoredSchema, found: dict[str,
 
 
 @lru_cache(100)
-def _parse(
+def parse_text(
     schema_type: SchemaType, text: str, references: tuple[tuple[str, str], ...]
 ) -> ParsedSchema:
+    """Parse a schema. `references` are the names and texts of those that it refers to, each after
+    those that it refers to itself.
+
+    Raises:
+        InvalidSchema: the text is not a schema of its type.
+    """
     module, name = _PARSERS[schema_type]
     parser: Parser = getattr(import_module(module), name)
     return parser(text, dict(references))

@@ -27,7 +27,7 @@ from kafkapy.common.patterns import PATTERN_ERRORS
 
 if TYPE_CHECKING:
     from kafkapy.tools.console.console_consumer import Source
-    from kafkapy.tools.console.message_formatter import Message
+    from kafkapy.tools.console.message_formatter import Deserializer, Message
 
 GROUP_NUMBERS: Final = 100_000
 INT64_MAX: Final = 2**63 - 1
@@ -65,7 +65,7 @@ class ConsoleConsumerOptions(ClusterOptions):
         "A property of the formatter: print.timestamp, print.partition, print.offset,"
         " print.headers, print.key, print.value, key.separator, line.separator,"
         " headers.separator, null.literal, key.deserializer, value.deserializer,"
-        " headers.deserializer.",
+        " headers.deserializer; schema.registry.url prints values with schemas as JSON.",
         metavar="K=V",
     )
     formatter_config: str | None = value("The same properties in a file.", metavar="FILE")
@@ -220,14 +220,23 @@ def _offset(text: str) -> int:
 
 def _renderer(options: ConsoleConsumerOptions) -> Any:
     """A function that renders a record as bytes: a formatter's text, or a line with an envelope."""
-    from kafkapy.tools.console.formatters import make_formatter
+    from kafkapy.tools.console.formatters import make_formatter, uses_registry
 
-    if options.output is OutputFormat.json:
-        return lambda message: to_json("console-consumer", [_json(message)]).encode() + b"\n"
-    return make_formatter(options.formatter, formatter_properties(options)).format
+    properties = formatter_properties(options)
+    if options.output is not OutputFormat.json:
+        return make_formatter(options.formatter, properties).format
+    decode = None
+    if uses_registry(properties):
+        from kafkapy.tools.console.registry_deserializer import registry_deserializer
+
+        decode = registry_deserializer(properties)
+    return lambda message: to_json("console-consumer", [_json(message, decode)]).encode() + b"\n"
 
 
-def _json(message: Message) -> dict[str, Any]:
+def _json(message: Message, decode: Deserializer | None) -> dict[str, Any]:
+    key, value = message.key, message.value
+    if decode is not None:
+        key, value = (None if each is None else decode(each) for each in (key, value))
     return {
         "topic": message.topic,
         "partition": message.partition,
@@ -237,8 +246,8 @@ def _json(message: Message) -> dict[str, Any]:
         "headers": [
             {"key": key, **_bytes_json("value", value)} for key, value in message.read_headers()
         ],
-        **_bytes_json("key", message.key),
-        **_bytes_json("value", message.value),
+        **_bytes_json("key", key),
+        **_bytes_json("value", value),
     }
 
 

@@ -41,7 +41,8 @@ class ConsoleShareConsumerOptions(ClusterOptions):
         "A property of the formatter: print.timestamp, print.partition, print.offset,"
         " print.delivery, print.headers, print.key, print.value, key.separator,"
         " line.separator, headers.separator, null.literal, key.deserializer,"
-        " value.deserializer, headers.deserializer.",
+        " value.deserializer, headers.deserializer; schema.registry.url prints values with"
+        " schemas as JSON.",
         metavar="K=V",
     )
     property: list[str] = values("Deprecated: --formatter-property.", metavar="K=V")

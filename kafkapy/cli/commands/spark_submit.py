@@ -251,10 +251,6 @@ COMMAND: Final = Command(
             "{B} --from orders --schema 'user STRING, n INT' --sql 'SELECT user, sum(n) FROM"
             " records GROUP BY user'"
         ),
-        "Query Avro or Protobuf values by the fields of their schema.": (
-            "{B} --from orders --schema-registry http://127.0.0.1:8081 --from-subject orders-value"
-            " --sql 'SELECT * FROM orders'"
-        ),
         "Run a script whose transform(df) makes the rows of another topic.": (
             "{B} --from orders --to totals job.py"
         ),

@@ -16,8 +16,8 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.parsed_schema import TOO_DEEP
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
+from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.avro_types import RECORD_NAME, AvroType, AvroTypes
-from kafkapy.spark.values.value_reader import CorruptValue
 from kafkapy.spark.values.value_writer import UnfitRow
 
 _WITH_TYPES: Final = ("type", "fields", "items", "values")

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.registry_client import RegisteredSchema
-from kafkapy.spark.values.value_reader import CorruptValue
+from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.value_writer import UnfitRow
 
 Convert = Callable[[Any], Any]

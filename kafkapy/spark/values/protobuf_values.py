@@ -3,26 +3,23 @@ field without presence has its default, and unsigned numbers keep their values."
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
-from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.record.varint import append_varint, read_varint
 from kafkapy.schemas.parsed_schema import InvalidSchema
-from kafkapy.schemas.protobuf_schema import ProtobufSchema, parse_protobuf_schema
+from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
-from kafkapy.spark.values.value_reader import CorruptValue
+from kafkapy.schemas.wire_format import CorruptValue, Path, path_bytes, split_path
 from kafkapy.spark.values.value_writer import UnfitRow
 
-Path = tuple[int, ...]
 Convert = Callable[[Any], Any]
 
 _SCALARS: Final[dict[int, pa.DataType]] = {
@@ -61,36 +58,36 @@ class ProtobufReader:
             ConfigError: the schema is not Protobuf's, or has no such message.
         """
         self._registry: Final = registry
-        compiled = _compile(schema)
-        names = dict(_messages(compiled))
-        self._names: Final = {schema.schema_id: names}
-        self._message: Final = names[_path_of(names, message, schema.schema_id)]
-        descriptor = compiled.file.pool.FindMessageTypeByName(self._message)
-        self._class: Final = GetMessageClass(descriptor)
-        self.arrow_type, self._to_row, _ = _struct(descriptor, ())
+        messages = _messages(schema)
+        found = messages[_path_of(messages, message, schema.schema_id)]
+        self._messages: Final = {schema.schema_id: messages}
+        self._name: Final = found.full_name
+        self._class: Final = GetMessageClass(found)
+        self.arrow_type, self._to_row, _ = _struct(found, ())
 
     def read(self, schema_id: int, payload: bytes) -> Any:
-        path, start = _message_path(payload)
-        names = self._names.get(schema_id)
-        if names is None:
-            names = self._names[schema_id] = self._names_of(schema_id)
-        name = names.get(path)
-        if name != self._message:
-            found = f"the message {name}" if name else f"no message of its schema {schema_id}"
-            raise CorruptValue(f"it is {found}, not {self._message}")
+        path, content = split_path(payload)
+        messages = self._messages.get(schema_id)
+        if messages is None:
+            messages = self._messages[schema_id] = self._messages_of(schema_id)
+        message = messages.get(path)
+        if message is None or message.full_name != self._name:
+            given = f"no message of its schema {schema_id}"
+            given = given if message is None else f"the message {message.full_name}"
+            raise CorruptValue(f"it is {given}, not {self._name}")
         try:
-            return self._to_row(self._class.FromString(payload[start:]))
+            return self._to_row(self._class.FromString(content))
         except (DecodeError, TypeError, ValueError) as error:
             reason = " ".join(str(error).split())
-            raise CorruptValue(f"it is not a message {self._message}: {reason}") from error
+            raise CorruptValue(f"it is not a message {self._name}: {reason}") from error
 
-    def _names_of(self, schema_id: int) -> dict[Path, str]:
+    def _messages_of(self, schema_id: int) -> dict[Path, Descriptor]:
         schema = self._registry.of_id(schema_id)
         if schema.schema_type is not SchemaType.PROTOBUF:
             kind = schema.schema_type
             raise CorruptValue(f"its schema {schema_id} is not Protobuf's but {kind}'s")
         try:
-            return dict(_messages(_compile(schema)))
+            return _messages(schema)
         except ConfigError as error:
             raise CorruptValue(str(error)) from error
 
@@ -106,12 +103,10 @@ class ProtobufWriter:
             ConfigError: the schema is not Protobuf's, or has no such message.
         """
         self.schema_id: Final = schema.schema_id
-        compiled = _compile(schema)
-        names = dict(_messages(compiled))
-        path = _path_of(names, message, schema.schema_id)
-        self._path: Final = _encode_path(path)
-        descriptor = compiled.file.pool.FindMessageTypeByName(names[path])
-        self.arrow_type, _, self._to_message = _struct(descriptor, ())
+        messages = _messages(schema)
+        path = _path_of(messages, message, schema.schema_id)
+        self._path: Final = path_bytes(path)
+        self.arrow_type, _, self._to_message = _struct(messages[path], ())
 
     def write(self, row: dict[str, Any]) -> bytes:
         try:
@@ -120,72 +115,25 @@ class ProtobufWriter:
             raise UnfitRow(" ".join(str(error).split())) from error
 
 
-def _compile(schema: RegisteredSchema) -> ProtobufSchema:
+def _messages(schema: RegisteredSchema) -> dict[Path, Descriptor]:
     try:
-        return parse_protobuf_schema(schema.text, dict(schema.references))
+        return parse_protobuf_schema(schema.text, dict(schema.references)).messages()
     except InvalidSchema as error:
         raise ConfigError(f"schema {schema.schema_id} is not Protobuf: {error}") from error
 
 
-def _messages(schema: ProtobufSchema) -> Iterator[tuple[Path, str]]:
-    """The full names of all messages by their places: (1, 0) is the first in the second."""
-    file = FileDescriptorProto()
-    schema.file.CopyToProto(file)
-
-    def below(messages: Any, path: Path, prefix: str) -> Iterator[tuple[Path, str]]:
-        each: DescriptorProto
-        for i, each in enumerate(messages):
-            yield (*path, i), prefix + each.name
-            yield from below(each.nested_type, (*path, i), f"{prefix}{each.name}.")
-
-    return below(file.message_type, (), f"{file.package}." if file.package else "")
-
-
-def _path_of(names: Mapping[Path, str], wanted: str | None, schema_id: int) -> Path:
+def _path_of(messages: Mapping[Path, Descriptor], wanted: str | None, schema_id: int) -> Path:
     """The place of the message with a name, or of the first.
 
     Raises:
         ConfigError: there is no such message.
     """
-    for path, name in names.items():
-        if wanted is None or name == wanted or name.endswith(f".{wanted}"):
+    for path, each in messages.items():
+        if wanted is None or f".{each.full_name}".endswith(f".{wanted}"):
             return path
-    known = ", ".join(names.values()) or "none"
+    known = ", ".join(each.full_name for each in messages.values()) or "none"
     missing = "message" if wanted is None else f"message {wanted}"
     raise ConfigError(f"schema {schema_id} has no {missing}; its messages: {known}")
-
-
-def _encode_path(path: Path) -> bytes:
-    """The bytes that name a message, as in `_message_path`."""
-    found = bytearray()
-    for number in (0,) if path == (0,) else (len(path), *path):
-        append_varint(found, number)
-    return bytes(found)
-
-
-def _message_path(payload: bytes) -> tuple[Path, int]:
-    """The place of the value's message in its schema, and where the message begins.
-
-    Raises:
-        CorruptValue: it is incomplete.
-    """
-    count, position = _number(payload, 0)
-    if count == 0:  # short for [0]
-        return (0,), position
-    if not 0 < count <= len(payload):
-        raise CorruptValue(f"its message has a path of {count} numbers")
-    path = []
-    for _ in range(count):
-        number, position = _number(payload, position)
-        path.append(number)
-    return tuple(path), position
-
-
-def _number(payload: bytes, position: int) -> tuple[int, int]:
-    try:
-        return read_varint(payload, position)
-    except (IndexError, ValueError) as error:
-        raise CorruptValue("it ends in the path of its message") from error
 
 
 def _struct(message: Descriptor, enclosing: tuple[str, ...]) -> _Type:

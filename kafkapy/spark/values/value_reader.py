@@ -9,15 +9,11 @@ import pyarrow as pa
 
 from kafkapy.common.errors import KafkapyError
 from kafkapy.schemas.registry_client import NotRegistered
+from kafkapy.schemas.wire_format import CorruptValue, split_header
 from kafkapy.spark.source.shaping import CORRUPT_RECORD
 
-_HEADER_BYTES: Final = 5  # a zero, and the id of the schema
 _BEGINNING_BYTES: Final = 16  # shown of a corrupt value
 _ARROW_FAULTS: Final = (pa.ArrowException, OverflowError, TypeError, ValueError)
-
-
-class CorruptValue(ValueError):
-    """A value does not have the form of its schema; the message says why."""
 
 
 class ValueFault(KafkapyError):
@@ -92,24 +88,29 @@ def _read_rows(
     """The rows of values. A corrupt value has the row None, and a reason in `faults`."""
     rows: list[Any] = []
     missing: dict[int, str] = {}  # asked for once in a batch
-    read = reader.read
     for i, value in enumerate(values):
         row = None
         if value is not None:
-            schema_id = int.from_bytes(value[1:_HEADER_BYTES], "big")
-            if len(value) < _HEADER_BYTES or value[0]:
-                faults[i] = "it does not begin with a zero byte and a schema's id of four bytes"
-            elif schema_id in missing:
-                faults[i] = missing[schema_id]
-            else:
-                try:
-                    row = read(schema_id, value[_HEADER_BYTES:])
-                except CorruptValue as error:
-                    faults[i] = str(error)
-                except NotRegistered as error:
-                    faults[i] = missing[schema_id] = str(error)
+            try:
+                row = _read_row(reader, value, missing)
+            except CorruptValue as error:
+                faults[i] = str(error)
         rows.append(row)
     return rows
+
+
+def _read_row(reader: ValueReader, value: bytes, missing: dict[int, str]) -> Any:
+    found = split_header(value)
+    if found is None:
+        raise CorruptValue("it does not begin with a zero byte and a schema's id of four bytes")
+    schema_id, payload = found
+    if schema_id in missing:
+        raise CorruptValue(missing[schema_id])
+    try:
+        return reader.read(schema_id, payload)
+    except NotRegistered as error:
+        missing[schema_id] = str(error)
+        raise CorruptValue(str(error)) from error
 
 
 def _array(rows: list[Any], read_type: pa.StructType, spark_type: pa.StructType) -> pa.StructArray:

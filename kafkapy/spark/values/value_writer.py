@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from kafkapy.common.errors import KafkapyError
+from kafkapy.schemas.wire_format import header
 
 
 class UnfitRow(ValueError):
@@ -45,11 +46,11 @@ def encode(writer: ValueWriter, rows: pa.StructArray) -> pa.Array:
     Raises:
         RowFault: a row is not of the schema.
     """
-    header = b"\0" + writer.schema_id.to_bytes(4, "big")
+    beginning = header(writer.schema_id)
     found = []
     for row in rows.to_pylist(maps_as_pydicts="strict"):
         try:
-            found.append(header + writer.write(row))
+            found.append(beginning + writer.write(row))
         except UnfitRow as error:
             raise RowFault(
                 f"A row cannot be written by the schema {writer.schema_id}: {error}"

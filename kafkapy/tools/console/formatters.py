@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.tools.console.message_formatter import Message, MessageFormatter
+from kafkapy.tools.console.message_formatter import (
+    REGISTRY_DESERIALIZERS,
+    Message,
+    MessageFormatter,
+)
 
 if TYPE_CHECKING:
     from kafkapy.tools.console.internal_formatters import InternalFormatter
@@ -26,6 +30,19 @@ _FORMATTERS: Final[Mapping[str, type[MessageFormatter]]] = {
 }
 
 
+_REGISTRY_FORMATTERS: Final = (
+    *("AvroMessageFormatter", "ProtobufMessageFormatter", "JsonSchemaMessageFormatter"),
+)
+
+
+def uses_registry(properties: Mapping[str, str], formatter: str = "") -> bool:
+    """Whether values with schemas are decoded: a property or a class of Confluent's requests it."""
+    return formatter in _REGISTRY_FORMATTERS or any(
+        name.endswith("schema.registry.url") or value.rpartition(".")[2] in REGISTRY_DESERIALIZERS
+        for name, value in properties.items()
+    )
+
+
 def make_formatter(
     name: str | None, properties: Mapping[str, str]
 ) -> MessageFormatter | InternalFormatter:
@@ -36,6 +53,10 @@ def make_formatter(
         ConfigError: the formatter is unknown, or a property is wrong.
     """
     short = (name or "DefaultMessageFormatter").rpartition(".")[2]
+    if uses_registry(properties, short):
+        from kafkapy.tools.console.registry_deserializer import registry_deserializer
+
+        return MessageFormatter(properties, registry_deserializer(properties))
     if short in _FORMATTERS:
         return _FORMATTERS[short](properties)
     # Imported here, because most consumers need no schemas.

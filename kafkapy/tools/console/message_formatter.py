@@ -92,11 +92,18 @@ _DESERIALIZERS: Final[dict[str, Deserializer]] = {
 }
 
 
+REGISTRY_DESERIALIZERS: Final = (
+    *("KafkaAvroDeserializer", "KafkaProtobufDeserializer", "KafkaJsonSchemaDeserializer"),
+)
+"""Confluent's, for the types of schemas. They need `schema.registry.url`."""
+
+
 class MessageFormatter:
     """Joins the chosen parts of a record with `key.separator`, and appends `line.separator`."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
-        """
+    def __init__(self, properties: Mapping[str, str], registry: Deserializer | None = None) -> None:
+        """`registry` decodes values with schemas. With it, it is the default of keys and values.
+
         Raises:
             ConfigError: a deserializer is unknown.
         """
@@ -111,8 +118,8 @@ class MessageFormatter:
         self._line_separator = properties.get("line.separator", "\n").encode()
         self._headers_separator = properties.get("headers.separator", ",").encode()
         self._null = properties.get("null.literal", "null").encode()
-        self._read_key = _deserializer(properties, "key.deserializer")
-        self._read_value = _deserializer(properties, "value.deserializer")
+        self._read_key = _deserializer(properties, "key.deserializer", registry)
+        self._read_value = _deserializer(properties, "value.deserializer", registry)
         self._read_header = _deserializer(properties, "headers.deserializer")
 
     def format(self, message: Message) -> bytes:
@@ -150,11 +157,14 @@ class MessageFormatter:
         return given if read is None else read(given)
 
 
-def _deserializer(properties: Mapping[str, str], name: str) -> Deserializer | None:
+def _deserializer(
+    properties: Mapping[str, str], name: str, registry: Deserializer | None = None
+) -> Deserializer | None:
     wanted = properties.get(name)
-    if not wanted:
-        return None
-    found = _DESERIALIZERS.get(wanted.rpartition(".")[2])
+    short = (wanted or "").rpartition(".")[2]
+    if not wanted or (registry is not None and short in REGISTRY_DESERIALIZERS):
+        return registry
+    found = _DESERIALIZERS.get(short)
     if found is None:
         raise ConfigError(f"{name} {wanted} is not known; known are: {', '.join(_DESERIALIZERS)}")
     return found

@@ -13,8 +13,8 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema
+from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.avro_values import AvroReader, AvroWriter
-from kafkapy.spark.values.value_reader import CorruptValue
 from kafkapy.spark.values.value_writer import UnfitRow
 
 POINT = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}

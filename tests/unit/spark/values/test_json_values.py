@@ -11,8 +11,8 @@ import pytest
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema
+from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.json_values import JsonReader, JsonWriter
-from kafkapy.spark.values.value_reader import CorruptValue
 from kafkapy.spark.values.value_writer import UnfitRow
 
 INTEGER = {"type": "integer"}

@@ -16,8 +16,8 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema
+from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.protobuf_values import ProtobufReader, ProtobufWriter
-from kafkapy.spark.values.value_reader import CorruptValue
 from kafkapy.spark.values.value_writer import UnfitRow
 
 SOURCE = """

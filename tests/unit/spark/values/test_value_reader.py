@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from kafkapy.schemas.registry_client import NotRegistered, RegistryError
-from kafkapy.spark.values.value_reader import CorruptValue, ValueFault, decode
+from kafkapy.schemas.wire_format import CorruptValue
+from kafkapy.spark.values.value_reader import ValueFault, decode
 
 SPARK_TYPE = pa.struct([("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
 KEPT_TYPE = pa.struct([*SPARK_TYPE, ("_corrupt_record", pa.binary())])
