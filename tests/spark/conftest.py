@@ -9,11 +9,13 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 import kafkapy.spark
 from kafkapy.spark.workers import engine
+from kafkapy.testing import SchemaRegistry
 from tests.harness.plugins import leaks
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import BrokerProcess
@@ -122,3 +124,16 @@ def wire(spark: SparkSession) -> Iterator[Wire]:
 def make_topic(broker: BrokerProcess) -> Callable[..., Topic]:
     """`make_topic(partitions=1, config=None)`"""
     return lambda *args, **kwargs: Topic(broker.bootstrap_servers, *args, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def registry(broker: BrokerProcess) -> Iterator[SchemaRegistry]:
+    with SchemaRegistry(broker.bootstrap_servers) as running:
+        yield running
+
+
+@pytest.fixture
+def client(registry: SchemaRegistry) -> Iterator[SchemaRegistryClient]:
+    """Confluent's client of the registry."""
+    with SchemaRegistryClient({"url": registry.url}) as opened:
+        yield opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.registry_client import NotRegistered, RegistryError
 from kafkapy.spark.submit.transform_job import refusal, run, sql_transform
 from kafkapy.testing import SchemaRegistry
-from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.spark.spark_topics import Topic
 from tests.harness.spark.spark_wiring import Wire
 
@@ -64,18 +63,6 @@ VALUES = {
     "by": {"x": 1},
 }
 COLUMNS = {**VALUES, "at": AT.replace(tzinfo=None)}  # as `collect` returns them
-
-
-@pytest.fixture(scope="module")
-def registry(broker: BrokerProcess) -> Iterator[SchemaRegistry]:
-    with SchemaRegistry(broker.bootstrap_servers) as running:
-        yield running
-
-
-@pytest.fixture
-def client(registry: SchemaRegistry) -> Iterator[SchemaRegistryClient]:
-    with SchemaRegistryClient({"url": registry.url}) as opened:
-        yield opened
 
 
 def of_value(topic: Topic) -> SerializationContext:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +22,6 @@ import kafkapy.spark
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.submit.transform_job import run, sql_transform
 from kafkapy.testing import SchemaRegistry
-from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.spark.spark_topics import Topic
 from tests.harness.spark.spark_wiring import Wire
 
@@ -58,18 +57,6 @@ SELECT = """
                      named_struct('x', 3, 'y', 4)) AS what,
         'PAID' AS state, 'the key' AS key
 """
-
-
-@pytest.fixture(scope="module")
-def registry(broker: BrokerProcess) -> Iterator[SchemaRegistry]:
-    with SchemaRegistry(broker.bootstrap_servers) as running:
-        yield running
-
-
-@pytest.fixture
-def client(registry: SchemaRegistry) -> Iterator[SchemaRegistryClient]:
-    with SchemaRegistryClient({"url": registry.url}) as opened:
-        yield opened
 
 
 @pytest.fixture
