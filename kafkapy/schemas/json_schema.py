@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from kafkapy.schemas.json_subschemas import (
     Node,
     Subschema,
+    fault_of,
     load,
     minified,
     node_of,
@@ -45,6 +46,10 @@ class JsonSchema:
 
     def formatted(self, name: str) -> str:
         return self.text
+
+    def fault(self, value: Any) -> str | None:
+        """The place and the reason if a value is not of this schema."""
+        return fault_of(self._root, value)
 
     def incompatibilities(self, writer: ParsedSchema) -> list[str]:
         """The reasons why this schema, as the reader, cannot read data of `writer`."""

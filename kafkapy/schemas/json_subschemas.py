@@ -107,18 +107,21 @@ def load(raw: Any, references: Mapping[str, Any]) -> Subschema:
     bases = ["", *(one.id() or "" for one in documents)]
     try:
         named = [(urljoin(base, name), o) for base in bases for name, o in others.items()]
-        return Subschema(raw, REGISTRY.with_resources(named).resolver_with_root(root), draft)
+        registry = REGISTRY.with_resources(named)
+        return Subschema(raw, registry.resolver_with_root(root), draft, registry)
     except ValueError as error:
         raise InvalidSchema(f"An identifier of the schema is not a URI: {error}") from None
 
 
 @dataclass(frozen=True, eq=False)
 class Subschema:
-    """A schema inside a document. `resolver` is that of referencing, in the scope of the schema."""
+    """A schema inside a document. `resolver` is that of referencing, in the scope of the schema;
+    `registry` has all documents."""
 
     raw: Any
     resolver: Any
     draft: str
+    registry: Any
 
     def child(self, raw: Any) -> Subschema:
         if not isinstance(raw, dict):
@@ -147,7 +150,8 @@ class Subschema:
         if found is None or not isinstance(found.contents, dict | bool):
             message = f'$ref "{ref}" is neither in the schema nor a registered reference'
             raise InvalidSchema(message) from None
-        return Subschema(found.contents, found.resolver, _draft(found.contents, self.draft))
+        draft = _draft(found.contents, self.draft)
+        return Subschema(found.contents, found.resolver, draft, self.registry)
 
     def target(self) -> Subschema:
         """The schema that this one stands for: itself, unless it is only a reference."""
@@ -195,6 +199,16 @@ def validate(root: Subschema) -> None:
             inside += here.children()
             referenced += [here.referenced(ref) for ref in here.refs()]
             here.target()
+
+
+def fault_of(root: Subschema, value: Any) -> str | None:
+    """The place and the reason if a value is not of a schema."""
+    import jsonschema.exceptions  # brokers without a schema registry do not need it
+
+    validator = getattr(jsonschema, f"Draft{root.draft}Validator")
+    errors = validator(root.raw, registry=root.registry).iter_errors(value)
+    found = jsonschema.exceptions.best_match(errors)
+    return None if found is None else f"{found.json_path}: {found.message}"
 
 
 def _check_keywords(schema: Subschema) -> None:

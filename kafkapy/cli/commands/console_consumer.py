@@ -227,7 +227,7 @@ def _renderer(options: ConsoleConsumerOptions) -> Any:
         return make_formatter(options.formatter, properties).format
     decode = None
     if uses_registry(properties):
-        from kafkapy.tools.console.registry_deserializer import registry_deserializer
+        from kafkapy.tools.console.registry_values import registry_deserializer
 
         decode = registry_deserializer(properties)
     return lambda message: to_json("console-consumer", [_json(message, decode)]).encode() + b"\n"

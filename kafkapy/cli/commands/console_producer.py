@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
@@ -19,6 +19,9 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.cli.framework.output import Report, show
 from kafkapy.cli.framework.termination import terminable
+
+if TYPE_CHECKING:
+    from kafkapy.tools.console.line_reader import LineReader
 
 PROMPT: Final = ">"
 # Option -> the producer property that it sets, and this tool's default of the property.
@@ -75,12 +78,15 @@ class ConsoleProducerOptions(ClusterOptions):
     max_memory_bytes: int | None = value("The buffer size of all batches.", metavar="BYTES")
     socket_buffer_size: int | None = value("TCP send buffer. Default: 102400.", metavar="BYTES")
     line_reader: str | None = value(
-        "The reader of the lines; only Kafka's own, which --property configures.", metavar="CLASS"
+        "The reader of the lines: Kafka's own, or Confluent's of values with schemas, which"
+        " --property configures.",
+        metavar="CLASS",
     )
     property: list[str] = values(
         "A property of the line reader: parse.key, key.separator, parse.headers,"
         " headers.delimiter, headers.separator, headers.key.separator, null.marker,"
-        " ignore.error.",
+        " ignore.error; schema.registry.url writes JSON by a schema: value.schema.id, or the"
+        " latest of the topic, and key.schema.id.",
         metavar="K=V",
     )
     reader_config: str | None = value("The same properties in a file.", metavar="FILE")
@@ -97,11 +103,8 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
     check_host_ports(options.bootstrap_server)
     assert options.topic is not None
     from kafkapy.tools.console.console_producer import ConsoleProducer, lines_of, send_lines
-    from kafkapy.tools.console.line_reader import LineReader, check_reader_class
 
-    if options.line_reader is not None:
-        check_reader_class(options.line_reader)
-    reader = LineReader(reader_properties(options))
+    reader = _reader(options, options.topic)
     producer = ConsoleProducer(options.topic, producer_properties(options), env.warn)
     producer.wait_for_topic()
 
@@ -115,6 +118,27 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
     data = {"topic": options.topic, "sent": producer.sent}
     show(env, Report("console-producer", [data], []), options.output)
     return ExitStatus.SUCCESS
+
+
+def _reader(options: ConsoleProducerOptions, topic: str) -> LineReader:
+    from kafkapy.tools.console.line_reader import (
+        REGISTRY_CLASSES,
+        LineReader,
+        check_reader_class,
+    )
+
+    properties = reader_properties(options)
+    if options.line_reader is not None:
+        check_reader_class(options.line_reader)
+    if options.line_reader not in REGISTRY_CLASSES and "schema.registry.url" not in properties:
+        return LineReader(properties)
+    from kafkapy.tools.console.registry_values import registry_serializer
+
+    return LineReader(
+        properties,
+        registry_serializer(properties, topic, "key"),
+        registry_serializer(properties, topic, "value"),
+    )
 
 
 def reader_properties(options: ConsoleProducerOptions) -> dict[str, str]:

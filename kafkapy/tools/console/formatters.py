@@ -54,7 +54,7 @@ def make_formatter(
     """
     short = (name or "DefaultMessageFormatter").rpartition(".")[2]
     if uses_registry(properties, short):
-        from kafkapy.tools.console.registry_deserializer import registry_deserializer
+        from kafkapy.tools.console.registry_values import registry_deserializer
 
         return MessageFormatter(properties, registry_deserializer(properties))
     if short in _FORMATTERS:

@@ -8,13 +8,14 @@ Bytes are not decoded, so input that is not UTF-8 is sent unchanged.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.patterns import PATTERN_ERRORS
 
 Headers = list[tuple[str, bytes | None]]
+Encode = Callable[[bytes], bytes]
 
 
 class Line(NamedTuple):
@@ -37,6 +38,12 @@ _CLASSES: Final = (
     "org.apache.kafka.tools.LineMessageReader",
 )
 """The names of Kafka's reader, in 3.9 and in 4."""
+REGISTRY_CLASSES: Final = (
+    "io.confluent.kafka.formatter.AvroMessageReader",
+    "io.confluent.kafka.formatter.protobuf.ProtobufMessageReader",
+    "io.confluent.kafka.formatter.json.JsonSchemaMessageReader",
+)
+"""Confluent's readers, of values with schemas."""
 
 
 def check_reader_class(name: str) -> None:
@@ -45,18 +52,27 @@ def check_reader_class(name: str) -> None:
     Raises:
         ConfigError: it is not Kafka's own.
     """
-    if name not in _CLASSES:
-        raise ConfigError(f"Line reader {name} is not known; known are: {', '.join(_CLASSES)}")
+    known = (*_CLASSES, *REGISTRY_CLASSES)
+    if name not in known:
+        raise ConfigError(f"Line reader {name} is not known; known are: {', '.join(known)}")
 
 
 class LineReader:
     """Parses lines by the reader properties of `kafka-console-producer`."""
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
-        """
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        encode_key: Encode | None = None,
+        encode_value: Encode | None = None,
+    ) -> None:
+        """`encode_key` and `encode_value` make a key and a value of their text, unless it is null.
+
         Raises:
             ConfigError: two separators are equal, or one is not a regular expression.
         """
+        self._encode_key = encode_key
+        self._encode_value = encode_value
         self._parse_key = _is_true(properties, "parse.key")
         self._parse_headers = _is_true(properties, "parse.headers")
         self._ignore_error = _is_true(properties, "ignore.error")
@@ -77,7 +93,8 @@ class LineReader:
         """Parse one line, without its end. `number` counts from 1.
 
         Raises:
-            ConfigError: a separator is missing and errors are not ignored; with the line.
+            ConfigError: a separator is missing and errors are not ignored, or the key or the value
+                is not of its schema; with the line.
         """
         headers: Headers = []
         rest = line
@@ -90,7 +107,19 @@ class LineReader:
         key: bytes | None = None
         if self._parse_key:
             key, rest = self._split(rest, self._key_separator, "key separator", number, line)
-        return Line(self._null_if_marker(key), self._null_if_marker(rest), headers)
+        return Line(
+            self._encoded(self._null_if_marker(key), self._encode_key, number),
+            self._encoded(self._null_if_marker(rest), self._encode_value, number),
+            headers,
+        )
+
+    def _encoded(self, text: bytes | None, encode: Encode | None, number: int) -> bytes | None:
+        if text is None or encode is None:
+            return text
+        try:
+            return encode(text)
+        except ConfigError as error:
+            raise ConfigError(f"Line number {number}: {error}") from None
 
     def _split(
         self, text: bytes, separator: bytes, separator_name: str, number: int, line: bytes

@@ -1,4 +1,4 @@
-"""registry_deserializer: Confluent's formatters and properties in the console consumer."""
+"""registry_values: Confluent's classes and properties in the console tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import NotRegistered, RegisteredSchema, RegistryClient
 from kafkapy.tools.console.formatters import make_formatter
+from kafkapy.tools.console.line_reader import LineReader, check_reader_class
 from kafkapy.tools.console.message_formatter import Message
+from kafkapy.tools.console.registry_values import registry_serializer
 
 URL = "http://127.0.0.1:1"
 AVRO = "io.confluent.kafka.serializers.KafkaAvroDeserializer"
@@ -25,7 +27,13 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> list[RegistryClient]:
             raise NotRegistered("no such schema")
         return RegisteredSchema(7, SchemaType.AVRO, '"long"', ())
 
+    def latest(self: RegistryClient, subject: str) -> RegisteredSchema:
+        if subject != "orders-value":
+            raise NotRegistered(f"no subject {subject}")
+        return of_id(self, 7)
+
     monkeypatch.setattr(RegistryClient, "of_id", of_id)
+    monkeypatch.setattr(RegistryClient, "latest", latest)
     return clients
 
 
@@ -70,3 +78,44 @@ def test_without_a_registry() -> None:
         make_formatter("io.confluent.kafka.formatter.AvroMessageFormatter", {})
     with pytest.raises(ConfigError, match="expected the URL of a schema registry"):
         make_formatter(None, {"value.deserializer": AVRO})
+
+
+def test_lines_are_written_by_the_latest_schema_or_by_an_id() -> None:
+    properties = {"schema.registry.url": URL, "parse.key": "true", "key.separator": ":"}
+    properties["null.marker"] = "NULL"
+    value = registry_serializer(properties, "orders", "value")
+    assert registry_serializer(properties, "orders", "key") is None
+    reader = LineReader(properties, None, value)
+    assert reader.read(b"k:42", 1)[:2] == (b"k", b"\0\0\0\0\7\x54")
+    assert reader.read(b"k:NULL", 2)[:2] == (b"k", None)
+    with pytest.raises(ConfigError, match=r"Line number 3: The value is not of its schema: .*long"):
+        reader.read(b'k:"x"', 3)
+    properties |= {"value.schema.id": "7", "key.schema.id": "7"}
+    reader = LineReader(
+        properties,
+        registry_serializer(properties, "other", "key"),
+        registry_serializer(properties, "other", "value"),
+    )
+    assert reader.read(b"1:42", 1)[:2] == (b"\0\0\0\0\7\x02", b"\0\0\0\0\7\x54")
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({}, "no subject other-value"),
+        ({"value.schema.id": "9"}, "no such schema"),
+        ({"value.schema.id": "x"}, r"value\.schema\.id x is not a number"),
+        (
+            {"value.schema": '"long"'},
+            r"value\.schema would register a schema: register",
+        ),
+        ({"schema.registry.url": ""}, "expected the URL of a schema registry"),
+    ],
+)
+def test_schemas_of_lines_that_are_not_there(properties: dict[str, str], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        registry_serializer({"schema.registry.url": URL, **properties}, "other", "value")
+
+
+def test_confluents_readers_are_known() -> None:
+    check_reader_class("io.confluent.kafka.formatter.AvroMessageReader")

@@ -1,0 +1,210 @@
+"""Avro's JSON encoding: a value of a union has the name of its type, and bytes are text.
+
+By Apache Avro's library: fastavro would end the process for values that are nested too deeply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from io import BytesIO
+from typing import Any, Final, cast
+
+import avro.errors
+import avro.io
+import avro.schema
+
+from kafkapy.schemas.wire_format import CorruptValue
+
+_ITEMS_MAX: Final = 1_000_000
+# What the library raises for bytes that are not of the schema.
+_MALFORMED: Final = (
+    *(avro.errors.AvroException, ValueError, LookupError, TypeError, ArithmeticError),
+    RecursionError,
+)
+_BITS: Final = {"int": 32, "long": 64}
+_CLASSES: Final[dict[str, tuple[type, ...]]] = {
+    "null": (type(None),),
+    "boolean": (bool,),
+    "int": (int,),
+    "long": (int,),
+    "float": (float, int),
+    "double": (float, int),
+    "array": (list,),
+    "map": (dict,),
+    "record": (dict,),
+    "error": (dict,),
+}
+"""The classes of JSON for each type; text for others."""
+
+
+def from_avro(schema: avro.schema.Schema, payload: bytes) -> Any:
+    """The JSON of a value.
+
+    Raises:
+        CorruptValue: the payload is not of the schema.
+    """
+    try:
+        return _read(schema, avro.io.BinaryDecoder(BytesIO(payload)))
+    except _MALFORMED as error:
+        reason = str(error) or type(error).__name__
+        raise CorruptValue(f"it is not of its schema: {reason}") from error
+
+
+def to_avro(schema: avro.schema.Schema, value: Any) -> bytes:
+    """The value of a JSON. A field with a default may be missing, and a value of a union of null
+    and another type need not have the name of its type.
+
+    Raises:
+        CorruptValue: the JSON is not of the schema; with the place.
+    """
+    output = BytesIO()
+    _write(schema, value, avro.io.BinaryEncoder(output), "the value")
+    return output.getvalue()
+
+
+def _read(schema: avro.schema.Schema, decoder: avro.io.BinaryDecoder) -> Any:
+    kind = schema.type
+    if kind in _READS:
+        return _READS[kind](decoder)
+    if kind == "fixed":
+        return decoder.read(cast(Any, schema).size).decode("latin-1")
+    if kind == "enum":
+        return cast(Any, schema).symbols[decoder.read_int()]
+    if kind == "array":
+        items = cast(Any, schema).items
+        return [_read(items, decoder) for _ in _items(decoder)]
+    if kind == "map":
+        values = cast(Any, schema).values
+        return {decoder.read_utf8(): _read(values, decoder) for _ in _items(decoder)}
+    if kind in ("union", "error_union"):
+        branch = cast(Any, schema).schemas[decoder.read_long()]
+        value = _read(branch, decoder)
+        return None if branch.type == "null" else {_name(branch): value}
+    return {field.name: _read(field.type, decoder) for field in cast(Any, schema).fields}
+
+
+def _items(decoder: avro.io.BinaryDecoder) -> Iterator[None]:
+    """One element for each item of an array or a map, which are in blocks."""
+    total = 0
+    while count := decoder.read_long():
+        if count < 0:
+            decoder.read_long()  # the size in bytes
+        total += abs(count)
+        if total > _ITEMS_MAX:
+            raise ValueError(f"it has more than {_ITEMS_MAX:,} items")
+        yield from (None for _ in range(abs(count)))
+
+
+_READS: Final[dict[str, Callable[[avro.io.BinaryDecoder], Any]]] = {
+    "null": lambda _: None,
+    "boolean": lambda decoder: decoder.read_boolean(),
+    "int": lambda decoder: decoder.read_int(),
+    "long": lambda decoder: decoder.read_long(),
+    "float": lambda decoder: decoder.read_float(),
+    "double": lambda decoder: decoder.read_double(),
+    "bytes": lambda decoder: decoder.read_bytes().decode("latin-1"),
+    "string": lambda decoder: decoder.read_utf8(),
+}
+
+
+def _write(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
+    kind = schema.type
+    if kind in ("union", "error_union"):
+        index, value = _branch(schema.schemas, value, place)
+        encoder.write_long(index)
+        _write(schema.schemas[index], value, encoder, place)
+    elif type(value) not in _CLASSES.get(kind, (str,)):
+        raise CorruptValue(f"{place} is not of the type {kind}")
+    elif kind in ("record", "error"):
+        _write_record(schema.fields, value, encoder, place)
+    elif kind == "array":
+        encoder.write_long(len(value))
+        for i, each in enumerate(value):
+            _write(schema.items, each, encoder, f"{place}.{i}")
+        if value:
+            encoder.write_long(0)
+    elif kind == "map":
+        encoder.write_long(len(value))
+        for name, each in value.items():
+            encoder.write_utf8(name)
+            _write(schema.values, each, encoder, f"{place}.{name}")
+        if value:
+            encoder.write_long(0)
+    else:
+        _write_simple(schema, value, encoder, place)
+
+
+def _write_record(
+    fields: list[Any], value: dict[str, Any], encoder: avro.io.BinaryEncoder, place: str
+) -> None:
+    if unknown := value.keys() - {each.name for each in fields}:
+        raise CorruptValue(f"{place} has no field {', '.join(sorted(unknown))}")
+    for each in fields:
+        here = f"{place}.{each.name}"
+        if each.name in value:
+            _write(each.type, value[each.name], encoder, here)
+        elif each.has_default:
+            _write_default(each.type, each.default, encoder, here)
+        else:
+            raise CorruptValue(f"{here} is missing")
+
+
+def _write_default(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
+    """A default is a value of the first type of a union."""
+    if schema.type == "union":
+        encoder.write_long(0)
+        schema = schema.schemas[0]
+    _write(schema, value, encoder, place)
+
+
+def _write_simple(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
+    kind = schema.type
+    if kind in _BITS and not -(1 << _BITS[kind] - 1) <= value < 1 << _BITS[kind] - 1:
+        raise CorruptValue(f"{place} is out of the range of the type {kind}")
+    if kind == "enum":
+        if value not in schema.symbols:
+            raise CorruptValue(f"{place} is none of {', '.join(schema.symbols)}")
+        encoder.write_int(schema.symbols.index(value))
+    elif kind in ("bytes", "fixed"):
+        try:
+            content = value.encode("latin-1")
+        except UnicodeEncodeError as error:
+            raise CorruptValue(f"{place} has a character beyond \\u00ff") from error
+        if kind == "bytes":
+            encoder.write_bytes(content)
+        elif len(content) == schema.size:
+            encoder.write(content)
+        else:
+            raise CorruptValue(f"{place} has {len(content)} bytes instead of {schema.size}")
+    else:
+        _WRITES[kind](encoder, value)
+
+
+_WRITES: Final[dict[str, Callable[[avro.io.BinaryEncoder, Any], None]]] = {
+    "null": lambda _encoder, _value: None,
+    "boolean": lambda encoder, value: encoder.write_boolean(value),
+    "int": lambda encoder, value: encoder.write_int(value),
+    "long": lambda encoder, value: encoder.write_long(value),
+    "float": lambda encoder, value: encoder.write_float(float(value)),
+    "double": lambda encoder, value: encoder.write_double(float(value)),
+    "string": lambda encoder, value: encoder.write_utf8(value),
+}
+
+
+def _branch(branches: list[Any], value: Any, place: str) -> tuple[int, Any]:
+    """The index of the branch of a value, and the value in it."""
+    names = [_name(each) for each in branches]
+    if value is None and "null" in names:
+        return names.index("null"), None
+    if isinstance(value, dict) and len(value) == 1:
+        ((name, content),) = value.items()
+        if name in names:
+            return names.index(name), content
+    others = [name for name in names if name != "null"]
+    if len(others) == 1:
+        return names.index(others[0]), value
+    raise CorruptValue(f"{place} is not {{TYPE: VALUE}} with one of the types {', '.join(names)}")
+
+
+def _name(schema: avro.schema.Schema) -> str:
+    return str(getattr(schema, "fullname", schema.type))

@@ -1,0 +1,160 @@
+"""avro_json: Avro values as JSON, and back."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import fastavro
+import pytest
+
+from kafkapy.schemas.avro_json import from_avro, to_avro
+from kafkapy.schemas.avro_schema import parse_avro_schema
+from kafkapy.schemas.wire_format import CorruptValue
+
+
+def read(schema: Any, payload: bytes) -> Any:
+    return from_avro(parse_avro_schema(json.dumps(schema), {}).schema, payload)
+
+
+def write(schema: Any, value: Any) -> bytes:
+    return to_avro(parse_avro_schema(json.dumps(schema), {}).schema, value)
+
+
+ALL_TYPES: dict[str, Any] = {
+    "type": "record",
+    "name": "All",
+    "namespace": "n",
+    "fields": [
+        {"name": name, "type": kind}
+        for name, kind in {
+            "null": "null",
+            "boolean": "boolean",
+            "int": "int",
+            "long": {"type": "long", "logicalType": "timestamp-millis"},
+            "float": "float",
+            "double": "double",
+            "bytes": "bytes",
+            "string": "string",
+            "fixed": {"type": "fixed", "name": "F", "size": 2},
+            "enum": {"type": "enum", "name": "E", "symbols": ["P", "Q"]},
+            "array": {"type": "array", "items": ["null", "int", "F", "E"]},
+            "map": {"type": "map", "values": ["null", {"type": "map", "values": "int"}]},
+            "next": ["null", "All"],
+        }.items()
+    ],
+}
+
+
+def test_avro_as_apache_avro_writes_json() -> None:
+    value = {
+        "null": None,
+        "boolean": True,
+        "int": -5,
+        "long": 1_700_000_000_123,
+        "float": 1.5,
+        "double": 2.25,
+        "bytes": b"\xff\0",
+        "string": "hé",
+        "fixed": b"ab",
+        "enum": "Q",
+        "array": [None, 3, ("n.F", b"\xe9!"), ("n.E", "P")],
+        "map": {"k": {"x": 1}, "z": None},
+        "next": None,
+    }
+    value = value | {"next": value}
+    parsed = fastavro.parse_schema(ALL_TYPES)
+    output, expected = io.BytesIO(), io.StringIO()
+    fastavro.schemaless_writer(output, parsed, value)
+    fastavro.json_writer(expected, parsed, [value])
+    found = read(ALL_TYPES, output.getvalue())
+    assert found == json.loads(expected.getvalue())
+    assert write(ALL_TYPES, found) == output.getvalue()
+
+
+def test_blocks_with_their_size() -> None:
+    assert read({"type": "array", "items": "int"}, b"\x03\x04\x02\x04\x02\x06\0") == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload", "reason"),
+    [
+        (ALL_TYPES, b"", "."),
+        ("int", b"\xff", "."),
+        ("string", b"\x09", "."),
+        ("string", b"\x08ab", "."),
+        ("string", b"\x02\xff", "utf-8"),
+        (["null", "int"], b"\x08", "range"),
+        ({"type": "enum", "name": "E", "symbols": ["P"]}, b"\x08", "range"),
+        ({"type": "array", "items": "null"}, b"\xfe\xff\xff\xff\xff\xff\x0f", "1,000,000 items"),
+    ],
+)
+def test_bytes_that_are_not_of_the_schema(schema: Any, payload: bytes, reason: str) -> None:
+    with pytest.raises(CorruptValue, match=f"it is not of its schema: .*{reason}"):
+        read(schema, payload)
+
+
+def test_a_value_that_is_nested_without_end_is_corrupt() -> None:
+    node = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+    assert read(node, b"\x02\0") == {"next": {"N": {"next": None}}}
+    with pytest.raises(CorruptValue, match="recursion"):
+        read(node, b"\x02" * 100_000 + b"\0")
+
+
+def test_what_may_be_left_out() -> None:
+    schema = {
+        "type": "record",
+        "name": "R",
+        "fields": [
+            {"name": "note", "type": ["null", "string"], "default": None},
+            {"name": "kind", "type": ["string", "null"], "default": "x"},
+            {"name": "by", "type": {"type": "map", "values": "int"}, "default": {}},
+            {"name": "rate", "type": "double", "default": 2},
+        ],
+    }
+    expected = {"note": None, "kind": {"string": "x"}, "by": {}, "rate": 2.0}
+    assert read(schema, write(schema, {})) == expected
+    found = read(schema, write(schema, {"note": "a", "kind": None}))  # without the type's name
+    assert found == expected | {"note": {"string": "a"}, "kind": None}
+
+
+RECORD = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "id", "type": "long", "default": 0},
+        {"name": "n", "type": {"type": "array", "items": "int"}, "default": []},
+        {"name": "u", "type": ["null", "int", "string"], "default": None},
+        {"name": "f", "type": {"type": "fixed", "name": "F", "size": 2}, "default": "ab"},
+        {"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["P"]}, "default": "P"},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([], "the value is not of the type record"),
+        ({"odd": 1}, "the value has no field odd"),
+        ({"id": 1.5}, r"the value\.id is not of the type long"),
+        ({"id": True}, r"the value\.id is not of the type long"),
+        ({"id": 1 << 63}, r"the value\.id is out of the range of the type long"),
+        ({"n": [1, "x"]}, r"the value\.n\.1 is not of the type int"),
+        ({"n": [1 << 31]}, r"the value\.n\.0 is out of the range of the type int"),
+        ({"u": 5}, r"the value\.u is not {TYPE: VALUE} with one of the types null, int, string"),
+        ({"u": {"long": 5}}, r"the value\.u is not {TYPE: VALUE} with one of the types"),
+        ({"f": "abc"}, r"the value\.f has 3 bytes instead of 2"),
+        ({"f": "\u0100b"}, r"the value\.f has a character beyond "),
+        ({"e": "Q"}, r"the value\.e is none of P"),
+    ],
+)
+def test_json_that_is_not_of_the_schema(value: Any, expected: str) -> None:
+    with pytest.raises(CorruptValue, match=f"^{expected}"):
+        write(RECORD, value)
+
+
+def test_a_missing_field() -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}
+    with pytest.raises(CorruptValue, match=r"the value\.id is missing"):
+        write(schema, {})
