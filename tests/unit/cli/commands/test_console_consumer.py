@@ -20,6 +20,8 @@ from kafkapy.cli.commands.console_consumer import (
 )
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import UsageError
+from kafkapy.schemas.records import SchemaType
+from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
 from kafkapy.tools.console import console_consumer
 from kafkapy.tools.console.console_consumer import EARLIEST, LATEST, Source
 from kafkapy.tools.console.message_formatter import Message
@@ -223,6 +225,19 @@ def test_json_is_an_envelope_a_line(consumers: Any) -> None:
         "value": "one",
     }
     assert second["value_base64"] == "/w=="
+
+
+def test_json_has_values_with_schemas_as_their_json(
+    consumers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = RegisteredSchema(7, SchemaType.AVRO, '"long"', ())
+    monkeypatch.setattr(RegistryClient, "of_id", lambda *_: schema)
+    FakeConsumer.records = [record(0, b"\0\0\0\0\7\x54"), record(1, None), record(2, b"\0\0\0\0\7")]
+    words = (*WORDS, "--output", "json", "--property", "schema.registry.url=http://127.0.0.1:1")
+    outcome = kafkapy(*words)
+    rows = [json.loads(line)["data"][0] for line in outcome.stdout.splitlines()]
+    assert [(row["key"], row["value"]) for row in rows] == [("k", "42"), ("k", None)]
+    assert "A value cannot be decoded: it is not of its schema" in outcome.stderr
 
 
 def test_system_test_events(consumers: Any) -> None:
