@@ -18,7 +18,7 @@ from kafkapy.schemas.parsed_schema import TOO_DEEP, InvalidSchema, ParsedSchema
 from kafkapy.schemas.protobuf_compiler import MAIN_FILE, compile_source
 from kafkapy.schemas.protobuf_differences import incompatibilities
 from kafkapy.schemas.protobuf_text import file_text
-from kafkapy.schemas.wire_format import Path
+from kafkapy.schemas.wire_format import MessagePath
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
@@ -37,11 +37,11 @@ class ProtobufSchema:
         parser."""
         return self.identity if name == "serialized" else self.text
 
-    def messages(self) -> dict[Path, Descriptor]:
+    def messages(self) -> dict[MessagePath, Descriptor]:
         """All messages by their places."""
-        found: dict[Path, Descriptor] = {}
+        found: dict[MessagePath, Descriptor] = {}
 
-        def add(messages: Iterable[DescriptorProto], path: Path, prefix: str) -> None:
+        def add(messages: Iterable[DescriptorProto], path: MessagePath, prefix: str) -> None:
             for i, each in enumerate(messages):
                 name = f"{prefix}{each.name}"
                 found[*path, i] = self.file.pool.FindMessageTypeByName(name)

@@ -18,7 +18,7 @@ from kafkapy.schemas.parsed_schema import InvalidSchema, ParsedSchema
 from kafkapy.schemas.protobuf_schema import ProtobufSchema
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
 from kafkapy.schemas.schema_types import parse_text
-from kafkapy.schemas.wire_format import CorruptValue, Path, header, path_bytes, split_path
+from kafkapy.schemas.wire_format import CorruptValue, MessagePath, header, path_bytes, split_path
 
 Convert = Callable[[bytes], bytes]
 
@@ -101,7 +101,7 @@ def _compact(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _from_protobuf(messages: dict[Path, Descriptor], payload: bytes) -> bytes:
+def _from_protobuf(messages: dict[MessagePath, Descriptor], payload: bytes) -> bytes:
     path, content = split_path(payload)
     if path not in messages:
         raise CorruptValue(f"its schema has no message at {list(path)}")

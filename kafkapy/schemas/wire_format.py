@@ -9,7 +9,7 @@ from kafkapy.record.varint import append_varint, read_varint
 
 _HEADER_BYTES: Final = 5
 
-Path = tuple[int, ...]
+MessagePath = tuple[int, ...]
 """The place of a message in its schema: (1, 0) is the first in the second."""
 
 
@@ -29,7 +29,7 @@ def header(schema_id: int) -> bytes:
     return b"\0" + schema_id.to_bytes(_HEADER_BYTES - 1, "big")
 
 
-def split_path(payload: bytes) -> tuple[Path, bytes]:
+def split_path(payload: bytes) -> tuple[MessagePath, bytes]:
     """The place of the message, and its bytes.
 
     Raises:
@@ -54,7 +54,7 @@ def _number(payload: bytes, position: int) -> tuple[int, int]:
         raise CorruptValue("it ends in the path of its message") from error
 
 
-def path_bytes(path: Path) -> bytes:
+def path_bytes(path: MessagePath) -> bytes:
     """The bytes of a place, as in `split_path`."""
     found = bytearray()
     for number in (0,) if path == (0,) else (len(path), *path):

@@ -95,6 +95,10 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
             "--schema is for JSON values without a schema: it excludes --from-subject",
         ),
         (
+            [*TOPIC, "--schema-registry=r:8081", "--from-subject=s", "--sql", "SELECT 1"],
+            "'r:8081' is not the URL of a schema registry",
+        ),
+        (
             [*TOPIC, "--schema-registry=http://r", "--sql", "SELECT 1"],
             "--schema-registry needs --from-subject or --to-subject",
         ),

@@ -107,7 +107,8 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
 
     Raises:
         UsageError: the script is missing, or options do not match, such as topics without brokers.
-        ConfigError: the property file, the script or pyspark cannot be used.
+        ConfigError: the property file, the URL of the registry, the script or pyspark cannot be
+            used.
     """
     from kafkapy.spark.submit import quiet_log, submit
     from kafkapy.spark.submit.secret_properties import properties_file
@@ -178,6 +179,7 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
     """
     Raises:
         UsageError: options cannot be combined, or a required option is missing.
+        ConfigError: the URL of the schema registry is wrong.
     """
     if options.sql is not None:
         if script is not None:
@@ -207,6 +209,7 @@ def _check_registry(options: SparkSubmitOptions) -> None:
     """
     Raises:
         UsageError: options of values with schemas cannot be combined, or one is missing.
+        ConfigError: the URL is wrong.
     """
     for name, needed in _NEEDED:
         if is_given(options, name) and not is_given(options, needed):
@@ -216,6 +219,10 @@ def _check_registry(options: SparkSubmitOptions) -> None:
     has_subject = options.from_subject is not None or options.to_subject is not None
     if options.schema_registry is not None and options.sql is not None and not has_subject:
         raise UsageError("--schema-registry needs --from-subject or --to-subject")
+    if options.schema_registry is not None:
+        from kafkapy.schemas.registry_client import registry_client
+
+        registry_client(options.schema_registry)  # Spark takes seconds to start
 
 
 def _flag(name: str) -> str:

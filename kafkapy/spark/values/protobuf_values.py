@@ -17,7 +17,7 @@ from kafkapy.schemas.parsed_schema import InvalidSchema
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
-from kafkapy.schemas.wire_format import CorruptValue, Path, path_bytes, split_path
+from kafkapy.schemas.wire_format import CorruptValue, MessagePath, path_bytes, split_path
 from kafkapy.spark.values.value_writer import UnfitRow
 
 Convert = Callable[[Any], Any]
@@ -81,7 +81,7 @@ class ProtobufReader:
             reason = " ".join(str(error).split())
             raise CorruptValue(f"it is not a message {self._name}: {reason}") from error
 
-    def _messages_of(self, schema_id: int) -> dict[Path, Descriptor]:
+    def _messages_of(self, schema_id: int) -> dict[MessagePath, Descriptor]:
         schema = self._registry.of_id(schema_id)
         if schema.schema_type is not SchemaType.PROTOBUF:
             kind = schema.schema_type
@@ -115,14 +115,16 @@ class ProtobufWriter:
             raise UnfitRow(" ".join(str(error).split())) from error
 
 
-def _messages(schema: RegisteredSchema) -> dict[Path, Descriptor]:
+def _messages(schema: RegisteredSchema) -> dict[MessagePath, Descriptor]:
     try:
         return parse_protobuf_schema(schema.text, dict(schema.references)).messages()
     except InvalidSchema as error:
         raise ConfigError(f"schema {schema.schema_id} is not Protobuf: {error}") from error
 
 
-def _path_of(messages: Mapping[Path, Descriptor], wanted: str | None, schema_id: int) -> Path:
+def _path_of(
+    messages: Mapping[MessagePath, Descriptor], wanted: str | None, schema_id: int
+) -> MessagePath:
     """The place of the message with a name, or of the first.
 
     Raises:

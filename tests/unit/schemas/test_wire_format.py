@@ -6,7 +6,7 @@ import pytest
 
 from kafkapy.schemas.wire_format import (
     CorruptValue,
-    Path,
+    MessagePath,
     header,
     path_bytes,
     split_header,
@@ -32,7 +32,7 @@ def test_headers() -> None:
         ((129,), b"\x02\x82\x02"),
     ],
 )
-def test_places_of_messages(path: Path, written: bytes) -> None:
+def test_places_of_messages(path: MessagePath, written: bytes) -> None:
     assert path_bytes(path) == written
     assert split_path(written + b"rest") == (path, b"rest")
     with pytest.raises(CorruptValue, match="it ends in the path of its message"):
