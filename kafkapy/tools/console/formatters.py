@@ -35,9 +35,9 @@ _REGISTRY_FORMATTERS: Final = (
 )
 
 
-def uses_registry(properties: Mapping[str, str], formatter: str = "") -> bool:
-    """Whether values with schemas are decoded: a property or a class of Confluent's requests it."""
-    return formatter in _REGISTRY_FORMATTERS or any(
+def uses_registry(properties: Mapping[str, str]) -> bool:
+    """Whether a property requests that values with schemas are decoded."""
+    return any(
         name.endswith("schema.registry.url") or value.rpartition(".")[2] in REGISTRY_DESERIALIZERS
         for name, value in properties.items()
     )
@@ -53,12 +53,15 @@ def make_formatter(
         ConfigError: the formatter is unknown, or a property is wrong.
     """
     short = (name or "DefaultMessageFormatter").rpartition(".")[2]
-    if uses_registry(properties, short):
+    formatter = _FORMATTERS.get(short)
+    if short in _REGISTRY_FORMATTERS or (
+        formatter is MessageFormatter and uses_registry(properties)
+    ):
         from kafkapy.tools.console.registry_values import registry_deserializer
 
         return MessageFormatter(properties, registry_deserializer(properties))
-    if short in _FORMATTERS:
-        return _FORMATTERS[short](properties)
+    if formatter is not None:
+        return formatter(properties)
     # Imported here, because most consumers need no schemas.
     from kafkapy.tools.console.internal_formatters import INTERNAL_FORMATTERS
 

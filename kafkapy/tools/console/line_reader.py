@@ -50,7 +50,7 @@ def check_reader_class(name: str) -> None:
     """Check the class of the line reader. Lines read by another class would be wrong records.
 
     Raises:
-        ConfigError: it is not Kafka's own.
+        ConfigError: it is neither Kafka's own nor one of Confluent's.
     """
     known = (*_CLASSES, *REGISTRY_CLASSES)
     if name not in known:

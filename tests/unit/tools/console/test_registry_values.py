@@ -18,7 +18,7 @@ AVRO = "io.confluent.kafka.serializers.KafkaAvroDeserializer"
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> list[RegistryClient]:
-    """A registry with the Avro schema "long", whose id is 7; and the clients that asked it."""
+    """A registry with the Avro schema "long", whose id is 7; and the clients of its requests."""
     clients = []
 
     def of_id(self: RegistryClient, schema_id: int) -> RegisteredSchema:
@@ -59,6 +59,13 @@ def test_values_and_keys_with_schemas(formatter: str | None, properties: dict[st
     for value, reason in ((b"\0\0\0\0\x09\x54", "no such schema"), (b"\0\0\0\0\7", "not of its")):
         with pytest.raises(ConfigError, match=f"A value cannot be decoded: .*{reason}"):
             found.format(record(value))
+
+
+def test_a_formatter_that_is_named_is_used() -> None:
+    properties = {"schema.registry.url": URL}
+    assert make_formatter("NoOpMessageFormatter", properties).format(record(b"v")) == b""
+    named = make_formatter("OffsetsMessageFormatter", properties)
+    assert named is make_formatter("OffsetsMessageFormatter", {})
 
 
 def test_another_deserializer_of_keys_and_a_login(registry: list[RegistryClient]) -> None:
