@@ -16,7 +16,7 @@ import avro.schema
 from kafkapy.schemas.wire_format import CorruptValue
 
 _ITEMS_MAX: Final = 1_000_000
-# What the library raises for bytes that are not of the schema.
+# The exceptions of the library for bytes that are not of the schema.
 _MALFORMED: Final = (
     *(avro.errors.AvroException, ValueError, LookupError, TypeError, ArithmeticError),
     RecursionError,

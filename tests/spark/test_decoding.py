@@ -217,7 +217,7 @@ def test_a_filter_does_not_decode_twice(
     assert capsys.readouterr().out.count("ArrowEvalPython") == 1
 
 
-def test_what_is_missing_is_named(
+def test_a_missing_registry_or_subject_is_named(
     spark: SparkSession, make_topic: MakeTopic, wire: Wire, registry: SchemaRegistry
 ) -> None:
     topic = make_topic()

@@ -18,14 +18,13 @@ from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
 from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.avro_types import RECORD_NAME, AvroType, AvroTypes
-from kafkapy.spark.values.value_writer import UnfitRow
 
 _WITH_TYPES: Final = ("type", "fields", "items", "values")
 
 VALUE: Final = "value"
 """The column of a schema that is not a record."""
 
-# What fastavro raises for bytes that are not of the schema.
+# The exceptions of fastavro for bytes that are not of the schema.
 _MALFORMED: Final = (
     *(EOFError, LookupError, ArithmeticError, TypeError, ValueError, StopIteration),
     *(struct.error, SchemaResolutionError),
@@ -104,7 +103,7 @@ class AvroWriter:
             value = value if self._restore is None else self._restore(value)
             fastavro.schemaless_writer(output, self._schema, value)
         except (LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-            raise UnfitRow(str(error) or type(error).__name__) from error
+            raise CorruptValue(str(error) or type(error).__name__) from error
         return output.getvalue()
 
 

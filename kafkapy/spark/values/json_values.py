@@ -14,7 +14,6 @@ import pyarrow as pa
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.registry_client import RegisteredSchema
 from kafkapy.schemas.wire_format import CorruptValue
-from kafkapy.spark.values.value_writer import UnfitRow
 
 Convert = Callable[[Any], Any]
 
@@ -65,7 +64,7 @@ class JsonWriter:
     def write(self, row: dict[str, Any]) -> bytes:
         value = self._null | self._restore(row)
         if missing := sorted(self.required - value.keys()):
-            raise UnfitRow(f"{', '.join(missing)} is null")
+            raise CorruptValue(f"{', '.join(missing)} is null")
         return orjson.dumps(value)
 
 
@@ -102,8 +101,8 @@ class _WrongType(TypeError):
 
 
 class _Type(NamedTuple):
-    """The Arrow type of a schema, what makes pyarrow's input of a value that is not null, and the
-    reverse. The former raises _WrongType."""
+    """The Arrow type of a schema, the conversion of a value that is not null to pyarrow's input,
+    which raises _WrongType, and its reverse."""
 
     arrow: pa.DataType
     convert: Convert

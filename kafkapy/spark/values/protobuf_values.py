@@ -18,7 +18,6 @@ from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
 from kafkapy.schemas.wire_format import CorruptValue, MessagePath, path_bytes, split_path
-from kafkapy.spark.values.value_writer import UnfitRow
 
 Convert = Callable[[Any], Any]
 
@@ -38,7 +37,7 @@ def _same(value: Any) -> Any:
 
 
 class _Type(NamedTuple):
-    """The Arrow type of a field, what makes pyarrow's input of its value, and the reverse."""
+    """The Arrow type of a field, the conversion of values to pyarrow's input, and its reverse."""
 
     arrow: pa.DataType
     convert: Convert = _same
@@ -112,7 +111,7 @@ class ProtobufWriter:
         try:
             return self._path + bytes(self._to_message(row).SerializeToString())
         except (EncodeError, json_format.ParseError, TypeError, ValueError) as error:
-            raise UnfitRow(" ".join(str(error).split())) from error
+            raise CorruptValue(" ".join(str(error).split())) from error
 
 
 def _messages(schema: RegisteredSchema) -> dict[MessagePath, Descriptor]:
@@ -239,7 +238,7 @@ def _map(key: _Type, value: _Type) -> _Type:
 
 def _present(value: Any) -> Any:
     if value is None:
-        raise UnfitRow("Protobuf has no null in a repeated field or a map")
+        raise CorruptValue("Protobuf has no null in a repeated field or a map")
     return value
 
 

@@ -71,8 +71,9 @@ def decode(
                 faults[i] = " ".join(str(error).split())
         found = _array(rows, reader.arrow_type, fields)
     if not keeps_corrupt:
-        for i, reason in sorted(faults.items()):
-            raise ValueFault(_describe(values[i], [each[i] for each in places], reason))
+        if faults:
+            i = min(faults)
+            raise ValueFault(_describe(values[i], [each[i] for each in places], faults[i]))
         return found
     corrupt = pa.array(
         [values[i] if i in faults else None for i in range(len(values))], pa.binary()

@@ -7,11 +7,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from kafkapy.common.errors import KafkapyError
-from kafkapy.schemas.wire_format import header
-
-
-class UnfitRow(ValueError):
-    """A row does not have the form of the schema; the message says why."""
+from kafkapy.schemas.wire_format import CorruptValue, header
 
 
 class RowFault(KafkapyError):
@@ -36,7 +32,7 @@ class ValueWriter(Protocol):
         """The value of a row, without the header.
 
         Raises:
-            UnfitRow: a field has a null or a content that the schema does not allow.
+            CorruptValue: a field has a null or a content that the schema does not allow.
         """
 
 
@@ -51,7 +47,7 @@ def encode(writer: ValueWriter, rows: pa.StructArray) -> pa.Array:
     for row in rows.to_pylist(maps_as_pydicts="strict"):
         try:
             found.append(beginning + writer.write(row))
-        except UnfitRow as error:
+        except CorruptValue as error:
             raise RowFault(
                 f"A row cannot be written by the schema {writer.schema_id}: {error}"
             ) from error

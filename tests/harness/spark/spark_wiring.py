@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-from kafkapy.spark.submit.session import (
-    CHECKPOINT,
-    COLUMNS,
-    FROM,
-    FROM_MESSAGE,
-    FROM_SUBJECT,
-    KEEP_CORRUPT_RECORDS,
-    ONCE,
-    PROPERTY,
-    SCHEMA,
-    SCHEMA_REGISTRY,
-    SQL,
-    TO,
-    TO_MESSAGE,
-    TO_SUBJECT,
-)
+from kafkapy.spark.submit.submit import JobConf
 
 
 class Wire:
@@ -31,26 +16,12 @@ class Wire:
         self._spark = spark
         self._names: set[str] = set()
 
-    def __call__(self, **conf: str | Path) -> None:
-        names = {
-            "source": FROM,
-            "columns": COLUMNS,
-            "target": TO,
-            "checkpoint": CHECKPOINT,
-            "sql": SQL,
-            "schema": SCHEMA,
-            "schema_registry": SCHEMA_REGISTRY,
-            "from_subject": FROM_SUBJECT,
-            "from_message": FROM_MESSAGE,
-            "to_subject": TO_SUBJECT,
-            "to_message": TO_MESSAGE,
-            "keep_corrupt_records": KEEP_CORRUPT_RECORDS,
-            "once": ONCE,
-        }
-        for name, value in conf.items():
-            key = names.get(name, PROPERTY + "bootstrap.servers")
-            self._spark.conf.set(key, str(value))
-            self._names.add(key)
+    def __call__(self, servers: str | None = None, **given: Any) -> None:
+        """`given` are fields of `JobConf`."""
+        properties = {} if servers is None else {"bootstrap.servers": servers}
+        for name, value in JobConf(**given, properties=properties).conf().items():
+            self._spark.conf.set(name, str(value))
+            self._names.add(name)
 
     def clear(self) -> None:
         for name in self._names:

@@ -102,7 +102,7 @@ def test_a_value_that_is_nested_without_end_is_corrupt() -> None:
         read(node, b"\x02" * 100_000 + b"\0")
 
 
-def test_what_may_be_left_out() -> None:
+def test_fields_with_defaults_may_be_left_out() -> None:
     schema = {
         "type": "record",
         "name": "R",

@@ -25,7 +25,7 @@ UNREACHABLE = "http://127.0.0.1:1"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with what the test has set, and collects the requests."""
+    """Answers as the test has set, and collects the requests."""
 
     answers: ClassVar[dict[str, tuple[int, Any]]]
     requests: ClassVar[list[tuple[str, str | None]]]

@@ -10,6 +10,7 @@ from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema
 from kafkapy.schemas.value_json import ValueJson, encoder
 from kafkapy.schemas.wire_format import CorruptValue
+from tests.harness.tools.known_schemas import KnownSchemas
 
 PROTOBUF = """
 syntax = "proto3";
@@ -21,25 +22,13 @@ message Order {
 """
 
 
-class Registry:
-    """The schemas by id; counts the requests."""
-
-    def __init__(self, **schemas: tuple[SchemaType, str]) -> None:
-        self._schemas = schemas
-        self.requests = 0
-
-    def of_id(self, schema_id: int) -> RegisteredSchema:
-        self.requests += 1
-        kind, text = self._schemas[f"s{schema_id}"]
-        return RegisteredSchema(schema_id, kind, text, ())
-
-
-def decoder(**schemas: tuple[SchemaType, str]) -> ValueJson:
-    return ValueJson(Registry(**schemas))  # type: ignore[arg-type]
+def decoder(kind: SchemaType, text: str) -> ValueJson:
+    """A decoder of values with the id 1, which has this schema."""
+    return ValueJson(KnownSchemas(RegisteredSchema(1, kind, text, ())))  # type: ignore[arg-type]
 
 
 def test_protobuf_with_the_defaults() -> None:
-    values = decoder(s1=(SchemaType.PROTOBUF, PROTOBUF))
+    values = decoder(SchemaType.PROTOBUF, PROTOBUF)
     assert values.decode(1, b"\x02\x02\x0a\x01a") == b'{"orderId":"a","count":"0","n":[]}'
     assert values.decode(1, b"\0") == b"{}"
     for payload, reason in (
@@ -52,7 +41,10 @@ def test_protobuf_with_the_defaults() -> None:
 
 
 def test_json_is_printed_as_it_is_and_a_schema_is_asked_for_once() -> None:
-    registry = Registry(s1=(SchemaType.JSON, "{}"), s2=(SchemaType.AVRO, "odd"))
+    registry = KnownSchemas(
+        RegisteredSchema(1, SchemaType.JSON, "{}", ()),
+        RegisteredSchema(2, SchemaType.AVRO, "odd", ()),
+    )
     values = ValueJson(registry)  # type: ignore[arg-type]
     for _ in range(2):
         assert values.decode(1, b'{"a":  1}') == b'{"a":  1}'
@@ -69,7 +61,7 @@ def test_avro_is_written_as_it_was_read() -> None:
     schema = '{"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]}'
     written = encoder(registered(SchemaType.AVRO, schema))(b'{"id": 42}')
     assert written == b"\0\0\0\0\x07\x54"
-    assert decoder(s7=(SchemaType.AVRO, schema)).decode(7, written[5:]) == b'{"id":42}'
+    assert decoder(SchemaType.AVRO, schema).decode(1, written[5:]) == b'{"id":42}'
 
 
 def test_protobuf_is_the_first_message() -> None:

@@ -15,7 +15,7 @@ from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema
 from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.avro_values import AvroReader, AvroWriter
-from kafkapy.spark.values.value_writer import UnfitRow
+from tests.harness.tools.known_schemas import KnownSchemas
 
 POINT = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
 
@@ -25,18 +25,6 @@ def registered(
 ) -> RegisteredSchema:
     texts = tuple((name, json.dumps(each)) for name, each in references.items())
     return RegisteredSchema(schema_id, kind, json.dumps(schema), texts)
-
-
-class Registry:
-    """The schemas by id; counts the requests."""
-
-    def __init__(self, *schemas: RegisteredSchema) -> None:
-        self._schemas = {each.schema_id: each for each in schemas}
-        self.requests = 0
-
-    def of_id(self, schema_id: int) -> RegisteredSchema:
-        self.requests += 1
-        return self._schemas[schema_id]
 
 
 def record(name: str, **fields: Any) -> dict[str, Any]:
@@ -54,7 +42,7 @@ def encoded(schema: Any, value: Any) -> bytes:
 
 
 def reader(schema: RegisteredSchema, *others: RegisteredSchema) -> AvroReader:
-    return AvroReader(schema, Registry(*others))  # type: ignore[arg-type]
+    return AvroReader(schema, KnownSchemas(*others))  # type: ignore[arg-type]
 
 
 def test_values_of_an_earlier_version_have_the_columns_of_the_later() -> None:
@@ -65,7 +53,7 @@ def test_values_of_an_earlier_version_have_the_columns_of_the_later() -> None:
         at={"type": {"type": "long", "logicalType": "timestamp-millis"}, "default": 5},
         raw={"type": "bytes", "default": "\u00ff"},
     )
-    registry = Registry(registered(1, earlier))
+    registry = KnownSchemas(registered(1, earlier))
     read = AvroReader(registered(2, later), registry)  # type: ignore[arg-type]
     payload = encoded(earlier, {"id": 7, "gone": "x"})
     for _ in range(2):
@@ -188,5 +176,5 @@ def test_rows_are_read_as_they_were_written() -> None:
 def test_rows_that_do_not_fit() -> None:
     writer = AvroWriter(registered(1, record("R", id={"type": "long"}, day={"type": "string"})))
     for row in ({"id": None, "day": ""}, {"id": 1}, {"id": "x", "day": ""}):
-        with pytest.raises(UnfitRow, match=r"(on field|default for) (id|day)"):
+        with pytest.raises(CorruptValue, match=r"(on field|default for) (id|day)"):
             writer.write(row)

@@ -13,7 +13,6 @@ from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema
 from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.json_values import JsonReader, JsonWriter
-from kafkapy.spark.values.value_writer import UnfitRow
 
 INTEGER = {"type": "integer"}
 
@@ -158,7 +157,7 @@ def test_rows_are_written_without_their_nulls() -> None:
         "text": "{",
         "number": "5",
     }
-    with pytest.raises(UnfitRow, match="id is null"):
+    with pytest.raises(CorruptValue, match="id is null"):
         writer.write({"id": None})
 
 

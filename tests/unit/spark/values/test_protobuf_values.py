@@ -18,7 +18,7 @@ from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema
 from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.protobuf_values import ProtobufReader, ProtobufWriter
-from kafkapy.spark.values.value_writer import UnfitRow
+from tests.harness.tools.known_schemas import KnownSchemas
 
 SOURCE = """
 syntax = "proto3";
@@ -56,14 +56,6 @@ ORDER = b"\x02\x02"  # a path of one number: 1
 ITEM = pa.struct([("sku", pa.string())])
 
 
-class Registry:
-    def __init__(self, *schemas: RegisteredSchema) -> None:
-        self._schemas = {each.schema_id: each for each in schemas}
-
-    def of_id(self, schema_id: int) -> RegisteredSchema:
-        return self._schemas[schema_id]
-
-
 def registered(schema_id: int, text: str, **references: str) -> RegisteredSchema:
     return RegisteredSchema(schema_id, SchemaType.PROTOBUF, text, tuple(references.items()))
 
@@ -71,7 +63,7 @@ def registered(schema_id: int, text: str, **references: str) -> RegisteredSchema
 def reader(
     message: str | None, schema: RegisteredSchema, *others: RegisteredSchema
 ) -> ProtobufReader:
-    return ProtobufReader(schema, Registry(*others), message)  # type: ignore[arg-type]
+    return ProtobufReader(schema, KnownSchemas(*others), message)  # type: ignore[arg-type]
 
 
 def message_of(source: str, name: str, **fields: Any) -> Message:
@@ -266,5 +258,5 @@ def test_the_path_of_a_late_message() -> None:
     ],
 )
 def test_rows_that_do_not_fit(row: dict[str, Any]) -> None:
-    with pytest.raises(UnfitRow, match=r"."):
+    with pytest.raises(CorruptValue, match=r"."):
         ProtobufWriter(registered(1, SOURCE), "Order").write(row)

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafkapy.spark.values.value_writer import RowFault, UnfitRow, encode
+from kafkapy.schemas.wire_format import CorruptValue
+from kafkapy.spark.values.value_writer import RowFault, encode
 
 
 class Writer:
@@ -17,7 +18,7 @@ class Writer:
 
     def write(self, row: dict[str, Any]) -> bytes:
         if not row["n"]:
-            raise UnfitRow("n is empty")
+            raise CorruptValue("n is empty")
         return bytes(row["n"].values())
 
 
