@@ -297,8 +297,8 @@ _kafkapy() {
         spark-submit)
             case $previous in
                 --output) words="text table json" ;;
-                --from|--columns|--to|--checkpoint|--sql|--schema|--schema-registry|--from-subject|--from-message|--to-subject|--to-message|--metrics-port|--bootstrap-server|--command-config) return ;;
-                *) words="--help --from --columns --to --checkpoint --sql --schema --schema-registry --from-subject --from-message --keep-corrupt-records --to-subject --to-message --once --metrics-port --bootstrap-server --command-config --output --debug --version" ;;
+                --from|--columns|--to|--checkpoint|--sql|--schema|--schema-registry|--from-subject|--from-message|--from-key-subject|--from-key-message|--to-subject|--to-message|--to-key-subject|--to-key-message|--metrics-port|--bootstrap-server|--command-config) return ;;
+                *) words="--help --from --columns --to --checkpoint --sql --schema --schema-registry --from-subject --from-message --from-key-subject --from-key-message --keep-corrupt-records --to-subject --to-message --to-key-subject --to-key-message --once --metrics-port --bootstrap-server --command-config --output --debug --version" ;;
             esac
             ;;
         completion)

@@ -7,7 +7,9 @@ reads the records.
 from __future__ import annotations
 
 from kafkapy.spark.submit.session import (
+    decode_keys,
     decode_values,
+    encode_keys,
     encode_values,
     read,
     read_stream,
@@ -18,7 +20,9 @@ from kafkapy.spark.submit.session import (
 from kafkapy.spark.workers.local_workers import prepare_local_workers
 
 __all__ = [
+    "decode_keys",
     "decode_values",
+    "encode_keys",
     "encode_values",
     "prepare_local_workers",
     "read",

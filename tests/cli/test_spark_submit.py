@@ -20,7 +20,7 @@ from threading import Thread
 from typing import Any, ClassVar
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -85,8 +85,16 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
             "--from-subject reads the column value, which --columns leaves out",
         ),
         (["--from-subject", "s", "job.py"], "--from-subject needs --schema-registry"),
+        (
+            [*TOPIC, "--columns=value", "--schema-registry=http://r", "--from-key-subject=s", "j"],
+            "--from-key-subject reads the column key, which --columns leaves out",
+        ),
         (["--from-message", "m", "job.py"], "--from-message needs --from-subject"),
-        (["--keep-corrupt-records", "job.py"], "--keep-corrupt-records needs --from-subject"),
+        (["--to-key-message", "m", "job.py"], "--to-key-message needs --to-key-subject"),
+        (
+            ["--keep-corrupt-records", "job.py"],
+            "--keep-corrupt-records needs --from-subject or --from-key-subject",
+        ),
         (["--to-message", "m", "job.py"], "--to-message needs --to-subject"),
         (["--schema-registry=http://r", "--to-subject=s", "j.py"], "--to-subject needs --to"),
         (["--schema-registry=http://r", "--from-subject=s", "j.py"], "--from-subject needs --from"),
@@ -100,7 +108,7 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         ),
         (
             [*TOPIC, "--schema-registry=http://r", "--sql", "SELECT 1"],
-            "--schema-registry needs --from-subject or --to-subject",
+            "--schema-registry needs a subject, such as --from-subject",
         ),
     ],
 )
@@ -172,8 +180,12 @@ def test_avro_values_with_the_property_file_of_confluents_clients(
         ThreadingHTTPServer(("127.0.0.1", 0), LoginProxy) as proxy,
     ):
         serialize = AvroSerializer(client, schema)
-        context = SerializationContext(source.name, MessageField.VALUE)
-        source.send((0, None, serialize({"n": n}, context)) for n in range(5))
+        serialize_key = AvroSerializer(client, '"long"')
+        of_value = SerializationContext(source.name, MessageField.VALUE)
+        of_key = SerializationContext(source.name, MessageField.KEY)
+        source.send(
+            (0, serialize_key(n * 10, of_key), serialize({"n": n}, of_value)) for n in range(5)
+        )
         LoginProxy.url = registry.url
         thread = Thread(target=proxy.serve_forever, args=(0.01,))
         thread.start()
@@ -181,20 +193,28 @@ def test_avro_values_with_the_property_file_of_confluents_clients(
         words += ["--bootstrap-server", broker.bootstrap_servers]
         words += ["--schema-registry", f"http://127.0.0.1:{proxy.server_port}"]
         words += ["--from-subject", f"{source.name}-value"]
-        words += ["--sql", "SELECT n, offset AS at FROM records WHERE n > 2"]
+        words += ["--from-key-subject", f"{source.name}-key"]
+        words += ["--to-key-subject", f"{source.name}-key"]
+        words += ["--sql", "SELECT n, offset AS at, key + 1 AS key FROM records WHERE n > 2"]
         done = run("--master", "local[1]", "--conf", "spark.ui.enabled=false", *words)
         proxy.shutdown()
         thread.join()
     assert done.returncode == 0, done.stderr
     assert values_of(target, 2) == [{"n": 3, "at": 3}, {"n": 4, "at": 4}]
+    keys = [(message.key() or b"")[5:] for message in messages_of(target, 2)]
+    assert keys == [b"\x3e", b"\x52"]  # 31 and 41
 
 
 def values_of(topic: Topic, count: int) -> list[dict[str, object]]:
+    return [json.loads(message.value() or b"") for message in messages_of(topic, count)]
+
+
+def messages_of(topic: Topic, count: int) -> list[Message]:
     consumer = Consumer({"bootstrap.servers": topic.servers, "group.id": "test", **QUIET})
     consumer.assign([TopicPartition(topic.name, 0, 0)])
     messages = consumer.consume(count, timeout=30)
     consumer.close()
-    return [json.loads(message.value() or b"") for message in messages]
+    return messages
 
 
 def run_on_terminal(*words: str, **environ: str) -> tuple[int, str]:

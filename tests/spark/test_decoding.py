@@ -1,4 +1,4 @@
-"""decoding: values of Confluent's serializers as columns."""
+"""decoding: keys and values of Confluent's serializers as columns."""
 
 from __future__ import annotations
 
@@ -52,6 +52,14 @@ LATER = ORDER | {
         {"name": "note", "type": ["null", "string"], "default": None},
         {"name": "raw", "type": "bytes", "default": "\u00ff"},
     ]
+}
+KEY = {
+    "type": "record",
+    "name": "Key",
+    "fields": [
+        {"name": "user", "type": "string"},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+    ],
 }
 AT = datetime.datetime(2026, 11, 29, 12, 30, 0, 250_000, tzinfo=datetime.UTC)
 VALUES = {
@@ -258,3 +266,40 @@ def test_fields_of_the_needed_columns(
     assert [tuple(row) for row in rows] == [(3, None), (None, b"\0")]
     with pytest.raises(PySparkException, match="The value cannot be decoded: it does not begin"):
         kafkapy.spark.decode_values(frame).collect()
+
+
+def test_keys_that_are_records_and_keys_that_are_not(
+    spark: SparkSession,
+    make_topic: MakeTopic,
+    wire: Wire,
+    registry: SchemaRegistry,
+    client: SchemaRegistryClient,
+) -> None:
+    topic = make_topic()
+    of_key = SerializationContext(topic.name, MessageField.KEY)
+    key = AvroSerializer(client, json.dumps(KEY))({"user": "ann", "day": AT.date()}, of_key)
+    value = AvroSerializer(client, '"long"')(3, of_value(topic))
+    topic.send([(0, key, value), (0, None, value), (0, b"plain", None)])
+    settings = {"source": topic.name, "servers": topic.servers, "schema_registry": registry.url}
+    settings |= {"from_subject": f"{topic.name}-value", "from_key_subject": f"{topic.name}-key"}
+    wire(**settings, sql="SELECT key.user FROM records")
+    with pytest.raises(PySparkException) as raised:
+        run(spark, sql_transform(spark))
+    assert refusal(raised.value, is_query=True) == (
+        f"The key of {topic.name}-0 at offset 2 cannot be decoded: it does not begin with a zero "
+        "byte and a schema's id of four bytes. Its first bytes are 70 6c 61 69 6e"
+    )
+    wire(**settings, keep_corrupt_records="true")
+    keys = kafkapy.spark.decode_keys(kafkapy.spark.read(spark))
+    frame = kafkapy.spark.decode_values(keys)
+    assert frame.schema.simpleString() == (
+        "struct<key:struct<user:string,day:date>,value:bigint,topic:string,partition:int,"
+        "offset:bigint,timestamp:timestamp,timestampType:int,_corrupt_key:binary,"
+        "_corrupt_record:binary>"
+    )
+    rows = frame.orderBy("offset").select("key", "value", "_corrupt_key", "_corrupt_record")
+    assert [tuple(row) for row in rows.collect()] == [
+        (Row(user="ann", day=AT.date()), 3, None, None),
+        (None, 3, None, None),
+        (None, None, b"plain", None),
+    ]

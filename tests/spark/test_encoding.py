@@ -1,4 +1,4 @@
-"""encoding: columns as values that Confluent's deserializers read."""
+"""encoding: columns as keys and values that Confluent's deserializers read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.type import interval_pb2
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import kafkapy.spark
 from kafkapy.common.errors import ConfigError
@@ -215,3 +216,78 @@ def test_a_row_that_is_not_of_the_schema_ends_the_job(
 ) -> None:
     with pytest.raises(PySparkException, match=f"value_writer.RowFault: {expected}"):
         encode(spark.sql(SELECT).selectExpr(*row.split(", ")), ORDER).collect()
+
+
+def test_a_value_that_is_not_a_record(
+    spark: SparkSession, client: SchemaRegistryClient, encode: Callable[..., DataFrame]
+) -> None:
+    """A null is a tombstone, as with Confluent's serializers."""
+    rows = spark.sql("SELECT * FROM VALUES (0, 'a'), (1, NULL) AS t(partition, value)")
+    frame = encode(rows, '"string"')
+    assert frame.columns == ["value", "partition"]
+    first, second = frame.orderBy("partition").collect()
+    assert AvroDeserializer(client)(bytes(first["value"]), context()) == "a"
+    assert second["value"] is None
+    with pytest.raises(ConfigError, match="The rows have no column value, which is to be encoded"):
+        encode(spark.range(1), '"string"')
+    with pytest.raises(ConfigError, match="has no field n; its fields: value"):
+        encode(rows.withColumn("n", F.lit(1)), '"string"')
+
+
+def test_keys_of_a_record_with_a_field_that_has_a_default(
+    spark: SparkSession,
+    make_topic: MakeTopic,
+    wire: Wire,
+    registry: SchemaRegistry,
+    client: SchemaRegistryClient,
+) -> None:
+    """Without a subject of the values, they are JSON."""
+    topic = make_topic()
+    place = {"name": "place", "type": "string", "default": "here"}
+    fields = [{"name": "id", "type": "long"}, place]
+    schema = {"type": "record", "name": "Key", "fields": fields}
+    client.register_schema(f"{topic.name}-key", Schema(json.dumps(schema), "AVRO"))
+    wire(
+        source=topic.name,
+        target=topic.name,
+        servers=topic.servers,
+        schema_registry=registry.url,
+        to_key_subject=f"{topic.name}-key",
+    )
+    run(
+        spark,
+        lambda _: spark.sql("SELECT IF(id = 1, NULL, struct(id)) AS key, id AS n FROM range(2)"),
+    )
+    read = AvroDeserializer(client)
+    of_key = SerializationContext(topic.name, MessageField.KEY)
+    rows = kafkapy.spark.read(spark).collect()
+    found = [(read(row["key"] and bytes(row["key"]), of_key), row["value"]) for row in rows]
+    assert sorted(found, key=str) == [
+        (None, b'{"n":1}'),
+        ({"id": 0, "place": "here"}, b'{"n":0}'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("select", "schema", "expected"),
+    [
+        ("1 AS x", POINT, "The rows have no column key, which is to be encoded"),
+        ("7 AS key", POINT, r"The column key is int, and in the schema struct<.*struct\(id\) AS"),
+        ("struct(1 AS x) AS key", "int", "The column key is struct<x:int>, and in the schema int"),
+        ("struct(1 AS x) AS key", POINT, r"needs key\.y, which the rows do not have"),
+        ("struct(1 AS x, 2 AS y, 3 AS z) AS key", POINT, r"has no field key\.z; its fields: x, y"),
+        ("struct('1' AS x, 2 AS y) AS key", POINT, r"The column key\.x is string, and .*: cast it"),
+    ],
+)
+def test_keys_that_are_not_of_the_schema(
+    spark: SparkSession,
+    registry: SchemaRegistry,
+    client: SchemaRegistryClient,
+    select: str,
+    schema: Any,
+    expected: str,
+) -> None:
+    subject = f"key-{schema if isinstance(schema, str) else 'point'}"
+    client.register_schema(subject, Schema(json.dumps(schema), "AVRO"))
+    with pytest.raises(ConfigError, match=expected):
+        kafkapy.spark.encode_keys(spark.sql(f"SELECT {select}"), subject, registry=registry.url)

@@ -29,6 +29,14 @@ def test_values_unfold_and_rows_fold(spark: SparkSession) -> None:
     assert to_json_rows(folded) is folded
 
 
+def test_a_field_does_not_hide_a_decoded_key(spark: SparkSession) -> None:
+    records = spark.sql("SELECT 7 AS key, CAST('{}' AS BINARY) AS value")
+    with pytest.raises(ConfigError, match="The values have a field key, which would hide the"):
+        parse_json_rows(records, "Key STRING")
+    binary = records.selectExpr("CAST('k' AS BINARY) AS key", "value")
+    assert parse_json_rows(binary, "Key STRING").columns == ["Key"]
+
+
 def test_rows_of_keys_alone_do_not_get_an_empty_json_object_as_value(spark: SparkSession) -> None:
     """The sink refuses them, as Spark's Kafka sink does: "Required attribute 'value' not found"."""
     keys = spark.sql("SELECT 'k' AS key, 't' AS topic")

@@ -25,15 +25,19 @@ from kafkapy.cli.framework.options import (
 from kafkapy.common.comma_separated import comma_separated
 
 # Options that have an effect only with another one.
+_FROM_SUBJECTS: Final = ("from_subject", "from_key_subject")
+_TO_SUBJECTS: Final = ("to_subject", "to_key_subject")
 _NEEDED: Final = (
     ("from_message", "from_subject"),
-    ("keep_corrupt_records", "from_subject"),
+    ("from_key_message", "from_key_subject"),
     ("to_message", "to_subject"),
-    ("from_subject", "schema_registry"),
-    ("to_subject", "schema_registry"),
-    ("from_subject", "from_"),
-    ("to_subject", "to"),
+    ("to_key_message", "to_key_subject"),
+    *((name, "schema_registry") for name in (*_FROM_SUBJECTS, *_TO_SUBJECTS)),
+    *((name, "from_") for name in _FROM_SUBJECTS),
+    *((name, "to") for name in _TO_SUBJECTS),
 )
+# The columns that options read.
+_READ: Final = (("schema", "value"), ("from_subject", "value"), ("from_key_subject", "key"))
 
 
 @dataclass
@@ -63,7 +67,7 @@ class SparkSubmitOptions(CommonOptions):
         metavar="DDL",
     )
     schema_registry: str | None = value(
-        "The schema registries of --from-subject and --to-subject.", metavar="URL,..."
+        "The schema registries of the subjects below.", metavar="URL,..."
     )
     from_subject: str | None = value(
         "The subject of the topics' values: the fields of its latest schema become columns.",
@@ -73,9 +77,17 @@ class SparkSubmitOptions(CommonOptions):
         "The Protobuf message of the topics' values. The default is the first of the schema.",
         metavar="NAME",
     )
+    from_key_subject: str | None = value(
+        "The subject of the topics' keys: the column key has its latest schema.",
+        metavar="SUBJECT",
+    )
+    from_key_message: str | None = value(
+        "The Protobuf message of the topics' keys. The default is the first of the schema.",
+        metavar="NAME",
+    )
     keep_corrupt_records: bool = flag(
-        "Keep values that cannot be decoded in the column _corrupt_record, instead of ending the"
-        " job."
+        "Keep values that cannot be decoded in the column _corrupt_record, and keys in"
+        " _corrupt_key, instead of ending the job."
     )
     to_subject: str | None = value(
         "The subject whose latest schema the written values have. The default is JSON without one.",
@@ -83,6 +95,14 @@ class SparkSubmitOptions(CommonOptions):
     )
     to_message: str | None = value(
         "The Protobuf message of the written values. The default is the first of the schema.",
+        metavar="NAME",
+    )
+    to_key_subject: str | None = value(
+        "The subject whose latest schema the written keys have, from the column key.",
+        metavar="SUBJECT",
+    )
+    to_key_message: str | None = value(
+        "The Protobuf message of the written keys. The default is the first of the schema.",
         metavar="NAME",
     )
     once: bool = flag("With --checkpoint: run to the end of the topics, then stop.")
@@ -131,9 +151,13 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         schema_registry=options.schema_registry,
         from_subject=options.from_subject,
         from_message=options.from_message,
+        from_key_subject=options.from_key_subject,
+        from_key_message=options.from_key_message,
         keep_corrupt_records=options.keep_corrupt_records,
         to_subject=options.to_subject,
         to_message=options.to_message,
+        to_key_subject=options.to_key_subject,
+        to_key_message=options.to_key_message,
         once=options.once,
         metrics_port=options.metrics_port,
     )
@@ -193,12 +217,11 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
     if options.columns is not None:
         if not options.from_:
             raise UsageError("--columns names columns of the topics: it needs --from")
-        if "value" not in comma_separated(options.columns):
-            for name in ("schema", "from_subject"):
-                if is_given(options, name):
-                    raise UsageError(
-                        f"{_flag(name)} reads the column value, which --columns leaves out"
-                    )
+        for name, column in _READ:
+            if is_given(options, name) and column not in comma_separated(options.columns):
+                raise UsageError(
+                    f"{_flag(name)} reads the column {column}, which --columns leaves out"
+                )
     _check_registry(options)
     for name in ("once", "metrics_port"):
         if is_given(options, name) and not options.checkpoint:
@@ -208,7 +231,7 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
 def _check_registry(options: SparkSubmitOptions) -> None:
     """
     Raises:
-        UsageError: options of values with schemas cannot be combined, or one is missing.
+        UsageError: options of schemas cannot be combined, or one is missing.
         ConfigError: the URL is wrong.
     """
     for name, needed in _NEEDED:
@@ -216,9 +239,12 @@ def _check_registry(options: SparkSubmitOptions) -> None:
             raise UsageError(f"{_flag(name)} needs {_flag(needed)}")
     if options.from_subject is not None and options.schema is not None:
         raise UsageError("--schema is for JSON values without a schema: it excludes --from-subject")
-    has_subject = options.from_subject is not None or options.to_subject is not None
+    reads_schema = any(is_given(options, name) for name in _FROM_SUBJECTS)
+    if options.keep_corrupt_records and not reads_schema:
+        raise UsageError("--keep-corrupt-records needs --from-subject or --from-key-subject")
+    has_subject = reads_schema or any(is_given(options, name) for name in _TO_SUBJECTS)
     if options.schema_registry is not None and options.sql is not None and not has_subject:
-        raise UsageError("--schema-registry needs --from-subject or --to-subject")
+        raise UsageError("--schema-registry needs a subject, such as --from-subject")
     if options.schema_registry is not None:
         from kafkapy.schemas.registry_client import registry_client
 
@@ -245,8 +271,9 @@ COMMAND: Final = Command(
     foreign_flags=_spark_flags,
     groups={
         "What to run": "sql schema from columns to",
-        "Values with schemas": (
-            "schema-registry from-subject from-message keep-corrupt-records to-subject to-message"
+        "Keys and values with schemas": (
+            "schema-registry from-subject from-message from-key-subject from-key-message"
+            " keep-corrupt-records to-subject to-message to-key-subject to-key-message"
         ),
         "Streams": "checkpoint once metrics-port",
     },

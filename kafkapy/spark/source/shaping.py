@@ -46,8 +46,17 @@ def parse_json_rows(frame: DataFrame, ddl: str) -> DataFrame:
 
 def unfold(frame: DataFrame, parsed: Column, fields: Sequence[str]) -> DataFrame:
     """The fields of the struct `parsed` as columns, then the record's own columns, except `value`
-    and those with the name of a field."""
+    and those with the name of a field.
+
+    Raises:
+        ConfigError: a field has the name of the column `key`, which has been decoded.
+    """
     hidden = {name.lower() for name in (*fields, "value")}
+    if "key" in hidden and dict(frame.dtypes).get("key", "binary") != "binary":
+        raise ConfigError(
+            "The values have a field key, which would hide the decoded key: in a script, rename "
+            "the column key before decode_values"
+        )
     record_columns = [name for name in frame.columns if name.lower() not in hidden]
     return frame.withColumn(_PARSED, parsed).select(f"{_PARSED}.*", *record_columns)
 

@@ -31,9 +31,13 @@ SCHEMA: Final = CONF + "schema"
 SCHEMA_REGISTRY: Final = CONF + "schema.registry"
 FROM_SUBJECT: Final = CONF + "from.subject"
 FROM_MESSAGE: Final = CONF + "from.message"
+FROM_KEY_SUBJECT: Final = CONF + "from.key.subject"
+FROM_KEY_MESSAGE: Final = CONF + "from.key.message"
 KEEP_CORRUPT_RECORDS: Final = CONF + "keep.corrupt.records"
 TO_SUBJECT: Final = CONF + "to.subject"
 TO_MESSAGE: Final = CONF + "to.message"
+TO_KEY_SUBJECT: Final = CONF + "to.key.subject"
+TO_KEY_MESSAGE: Final = CONF + "to.key.message"
 ONCE: Final = CONF + "once"
 METRICS_PORT: Final = CONF + "metrics.port"
 PROPERTY: Final = CONF + "kafka."
@@ -103,6 +107,7 @@ def decode_values(
     keep_corrupt_records: bool = False,
 ) -> DataFrame:
     """The values of a schema registry's serializers as columns, by the latest schema of a subject.
+    A value that is not a record stays the column `value`.
 
     Args:
         frame: rows of `read` or `read_stream`.
@@ -118,11 +123,41 @@ def decode_values(
     """
     from kafkapy.spark.values import decoding
 
-    spark = frame.sparkSession
-    subject = subject or conf_of(spark, FROM_SUBJECT)
-    schema = _latest_schema(spark, registry, subject, message or conf_of(spark, FROM_MESSAGE))
-    keeps = keep_corrupt_records or conf_of(spark, KEEP_CORRUPT_RECORDS) == "true"
+    names = FROM_SUBJECT, FROM_MESSAGE
+    schema = _latest_schema(frame.sparkSession, registry, subject, message, names)
+    keeps = keep_corrupt_records or conf_of(frame.sparkSession, KEEP_CORRUPT_RECORDS) == "true"
     return decoding.decode_values(frame, schema, keeps)
+
+
+def decode_keys(
+    frame: DataFrame,
+    subject: str | None = None,
+    *,
+    registry: str | None = None,
+    message: str | None = None,
+    keep_corrupt_records: bool = False,
+) -> DataFrame:
+    """The keys of a schema registry's serializers, by the latest schema of a subject. The column
+    `key` becomes a struct for records, and otherwise a number, a text and so on.
+
+    Args:
+        frame: rows of `read` or `read_stream`; before or after `decode_values`.
+        subject: by default `--from-key-subject`.
+        registry: the registries' URLs, comma-separated; by default those of `--schema-registry`.
+        message: the name of a Protobuf message; by default `--from-key-message`, else the first.
+        keep_corrupt_records: add the column `_corrupt_key` for keys that cannot be decoded, which
+            otherwise end the job.
+
+    Raises:
+        ConfigError: no registry or subject is named, or the schema has a type without columns.
+        RegistryError: no registry answers, or it does not have the subject.
+    """
+    from kafkapy.spark.values import decoding
+
+    names = FROM_KEY_SUBJECT, FROM_KEY_MESSAGE
+    schema = _latest_schema(frame.sparkSession, registry, subject, message, names)
+    keeps = keep_corrupt_records or conf_of(frame.sparkSession, KEEP_CORRUPT_RECORDS) == "true"
+    return decoding.decode_keys(frame, schema, keeps)
 
 
 def encode_values(
@@ -147,18 +182,53 @@ def encode_values(
     """
     from kafkapy.spark.values import encoding
 
-    spark = frame.sparkSession
-    subject = subject or conf_of(spark, TO_SUBJECT)
-    schema = _latest_schema(spark, registry, subject, message or conf_of(spark, TO_MESSAGE))
+    names = TO_SUBJECT, TO_MESSAGE
+    schema = _latest_schema(frame.sparkSession, registry, subject, message, names)
     return encoding.encode_values(frame, schema)
 
 
+def encode_keys(
+    frame: DataFrame,
+    subject: str | None = None,
+    *,
+    registry: str | None = None,
+    message: str | None = None,
+) -> DataFrame:
+    """The column `key` as keys of a schema registry's serializers, by the latest schema of a
+    subject; before or after `encode_values`. A null stays null.
+
+    Args:
+        frame: rows with a column `key`: a struct with the schema's fields, or a number, a text and
+            so on if the schema is not a record.
+        subject: by default `--to-key-subject`.
+        registry: the registries' URLs, comma-separated; by default those of `--schema-registry`.
+        message: the name of a Protobuf message; by default `--to-key-message`, else the first.
+
+    Raises:
+        ConfigError: no registry or subject is named, or the column is not of the schema.
+        RegistryError: no registry answers, or it does not have the subject.
+    """
+    from kafkapy.spark.values import encoding
+
+    names = TO_KEY_SUBJECT, TO_KEY_MESSAGE
+    schema = _latest_schema(frame.sparkSession, registry, subject, message, names)
+    return encoding.encode_keys(frame, schema)
+
+
 def _latest_schema(
-    spark: SparkSession, urls: str | None, subject: str | None, message: str | None
+    spark: SparkSession,
+    urls: str | None,
+    subject: str | None,
+    message: str | None,
+    names: tuple[str, str],
 ) -> ValueSchema:
+    """The latest schema of a subject. `names` are the Spark confs with the default subject and the
+    default message."""
     from kafkapy.spark.values.value_schema import latest_schema
 
     urls = urls or conf_of(spark, SCHEMA_REGISTRY)
+    subject = subject or conf_of(spark, names[0])
+    message = message or conf_of(spark, names[1])
     if urls is None:
         raise ConfigError(
             "No schema registry: run the script with 'kafkapy spark-submit --schema-registry URL', "

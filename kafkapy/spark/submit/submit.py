@@ -35,6 +35,8 @@ from kafkapy.spark.submit.session import (
     CHECKPOINT,
     COLUMNS,
     FROM,
+    FROM_KEY_MESSAGE,
+    FROM_KEY_SUBJECT,
     FROM_MESSAGE,
     FROM_SUBJECT,
     KEEP_CORRUPT_RECORDS,
@@ -45,6 +47,8 @@ from kafkapy.spark.submit.session import (
     SCHEMA_REGISTRY,
     SQL,
     TO,
+    TO_KEY_MESSAGE,
+    TO_KEY_SUBJECT,
     TO_MESSAGE,
     TO_SUBJECT,
 )
@@ -75,9 +79,13 @@ class JobConf:
     schema_registry: str | None = None
     from_subject: str | None = None
     from_message: str | None = None
+    from_key_subject: str | None = None
+    from_key_message: str | None = None
     keep_corrupt_records: bool = False
     to_subject: str | None = None
     to_message: str | None = None
+    to_key_subject: str | None = None
+    to_key_message: str | None = None
     once: bool = False
     metrics_port: int | None = None
     columns: str | None = None
@@ -96,9 +104,13 @@ class JobConf:
             SCHEMA_REGISTRY: self.schema_registry,
             FROM_SUBJECT: self.from_subject,
             FROM_MESSAGE: self.from_message,
+            FROM_KEY_SUBJECT: self.from_key_subject,
+            FROM_KEY_MESSAGE: self.from_key_message,
             KEEP_CORRUPT_RECORDS: "true" if self.keep_corrupt_records else None,
             TO_SUBJECT: self.to_subject,
             TO_MESSAGE: self.to_message,
+            TO_KEY_SUBJECT: self.to_key_subject,
+            TO_KEY_MESSAGE: self.to_key_message,
             ONCE: "true" if self.once else None,
             METRICS_PORT: None if self.metrics_port is None else str(self.metrics_port),
         }

@@ -71,6 +71,8 @@ def run(spark: SparkSession, transform: Transform) -> None:
     schema = session.conf_of(spark, session.SCHEMA)
 
     def apply_transform(records: DataFrame) -> DataFrame:
+        if session.conf_of(spark, session.FROM_KEY_SUBJECT) is not None:
+            records = session.decode_keys(records)
         if session.conf_of(spark, session.FROM_SUBJECT) is not None:
             records = session.decode_values(records)
         elif schema is not None:
@@ -89,7 +91,10 @@ def run(spark: SparkSession, transform: Transform) -> None:
 
 
 def to_sink_rows(frame: DataFrame) -> DataFrame:
-    """The rows for the sink: by the schema of `--to-subject`, or as JSON."""
+    """The rows for the sink: by the schemas of `--to-key-subject` and `--to-subject`. Without the
+    latter, values are JSON."""
+    if session.conf_of(frame.sparkSession, session.TO_KEY_SUBJECT) is not None:
+        frame = session.encode_keys(frame)
     if session.conf_of(frame.sparkSession, session.TO_SUBJECT) is not None:
         return session.encode_values(frame)
     return to_json_rows(frame)

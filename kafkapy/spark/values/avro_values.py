@@ -8,7 +8,6 @@ from io import BytesIO
 from typing import Any, Final
 
 import fastavro
-import pyarrow as pa
 from fastavro.read import SchemaResolutionError
 from fastavro.schema import SchemaParseException, UnknownType
 
@@ -20,9 +19,6 @@ from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.avro_types import RECORD_NAME, AvroType, AvroTypes
 
 _WITH_TYPES: Final = ("type", "fields", "items", "values")
-
-VALUE: Final = "value"
-"""The column of a schema that is not a record."""
 
 # The exceptions of fastavro for bytes that are not of the schema.
 _MALFORMED: Final = (
@@ -44,8 +40,7 @@ class AvroReader:
         """
         self._registry: Final = registry
         parsed, types, found = _parse(schema)
-        self._is_record: Final = pa.types.is_struct(found.arrow)
-        self.arrow_type: Final = _columns(found)
+        self.arrow_type: Final = found.arrow
         self._convert: Final = found.convert
         self._schema: Final = _for_reading(parsed, types, types.has_unions_of_records)
         self._writers: Final[dict[int, Any]] = {
@@ -59,11 +54,11 @@ class AvroReader:
         try:
             value = fastavro.schemaless_reader(BytesIO(payload), writer, self._schema)
             if self._convert is not None:
-                value = self._convert(value)
+                return self._convert(value)
         except _MALFORMED as error:
             reason = str(error) or type(error).__name__
             raise CorruptValue(f"it is not of the schema {schema_id}: {reason}") from error
-        return value if self._is_record else {VALUE: value}
+        return value
 
     def _writer_of(self, schema_id: int) -> Any:
         schema = self._registry.of_id(schema_id)
@@ -86,8 +81,7 @@ class AvroWriter:
         """
         self.schema_id: Final = schema.schema_id
         self._schema, _, found = _parse(schema)
-        self._is_record: Final = pa.types.is_struct(found.arrow)
-        self.arrow_type: Final = _columns(found)
+        self.arrow_type: Final = found.arrow
         self._restore: Final = found.restore
         fields = self._schema.get("fields", ()) if isinstance(self._schema, dict) else ()
         self.required: Final = frozenset(
@@ -96,8 +90,7 @@ class AvroWriter:
             if "default" not in each and not _is_nullable(each["type"])
         )
 
-    def write(self, row: dict[str, Any]) -> bytes:
-        value = row if self._is_record else row.get(VALUE)
+    def write(self, value: Any) -> bytes:
         output = BytesIO()
         try:
             value = value if self._restore is None else self._restore(value)
@@ -109,10 +102,6 @@ class AvroWriter:
 
 def _is_nullable(schema: Any) -> bool:
     return schema == "null" or (isinstance(schema, list) and "null" in schema)
-
-
-def _columns(found: AvroType) -> pa.StructType:
-    return found.arrow if pa.types.is_struct(found.arrow) else pa.struct([(VALUE, found.arrow)])
 
 
 def _parse(schema: RegisteredSchema) -> tuple[Any, AvroTypes, AvroType]:

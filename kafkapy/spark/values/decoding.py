@@ -1,7 +1,7 @@
-"""Values of a schema registry's serializers as columns.
+"""Keys and values of a schema registry's serializers as columns.
 
-The columns are those of the subject's latest version when the job starts. Values of other versions
-are read as this version, by the rules of their format.
+Their types are those of the subject's latest version when the job starts. Data of other versions is
+read as this version, by the rules of its format.
 """
 
 from __future__ import annotations
@@ -12,48 +12,67 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import BinaryType
+from pyspark.sql.types import BinaryType, StructType
 
 from kafkapy.schemas.records import SchemaType
 from kafkapy.spark.source.shaping import CORRUPT_RECORD, unfold
 from kafkapy.spark.values.value_reader import ValueReader, decode
-from kafkapy.spark.values.value_schema import ValueSchema, columns_of
+from kafkapy.spark.values.value_schema import ValueSchema, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_CORRUPT_KEY: Final = "_corrupt_key"
+_DECODED: Final = "__decoded"
 _PLACE: Final = ("topic", "partition", "offset")
 
 
 def decode_values(frame: DataFrame, given: ValueSchema, keep_corrupt_records: bool) -> DataFrame:
     """The fields of values as columns, then the record's own columns, except those with the name of
-    a field.
+    a field. A value that is not a record stays the column `value`.
 
     The fields of a null are null. A value that cannot be decoded ends the job. With
     `keep_corrupt_records` its fields are null, and it is in the column `_corrupt_record`.
 
     Raises:
+        ConfigError: a type of the schema has no columns, or there is no such message; or a field
+            hides a decoded key.
+    """
+    decoded = _decode(frame, "value", given, CORRUPT_RECORD if keep_corrupt_records else None)
+    values = decoded.schema["value"].dataType
+    if not isinstance(values, StructType):
+        return decoded
+    return unfold(decoded, F.col("value"), values.fieldNames())
+
+
+def decode_keys(frame: DataFrame, given: ValueSchema, keep_corrupt_records: bool) -> DataFrame:
+    """The decoded keys in the column `key`, which is a struct if they are records. A key that
+    cannot be decoded ends the job. With `keep_corrupt_records` it is in the column `_corrupt_key`.
+
+    Raises:
         ConfigError: a type of the schema has no columns, or there is no such message.
     """
-    columns = columns_of(_reader(given).arrow_type)
-    if keep_corrupt_records:
-        columns.add(CORRUPT_RECORD, BinaryType())
-    arrow_type = to_arrow_type(columns, timezone="UTC")
+    return _decode(frame, "key", given, _CORRUPT_KEY if keep_corrupt_records else None)
+
+
+def _decode(frame: DataFrame, name: str, given: ValueSchema, corrupt_name: str | None) -> DataFrame:
+    """The rows with one column decoded, and possibly another one, the last, for corrupt values."""
+    decoded = StructType().add(name, spark_type(_reader(given).arrow_type))
+    if corrupt_name is not None:
+        decoded.add(corrupt_name, BinaryType())
+    arrow_type = to_arrow_type(decoded, timezone="UTC")
 
     def decode_batch(values: pa.Array, *places: pa.Array) -> pa.Array:
-        return decode(
-            _reader(given),
-            arrow_type,
-            values.to_pylist(),
-            [each.to_pylist() for each in places],
-            keeps_corrupt=keep_corrupt_records,
-        )
+        lists = [each.to_pylist() for each in places]
+        return decode(_reader(given), arrow_type, values.to_pylist(), lists)
 
     # Spark would decode once more for a filter by a deterministic function.
-    udf = F.arrow_udf(decode_batch, columns).asNondeterministic()
+    udf = F.arrow_udf(decode_batch, decoded).asNondeterministic()
     has_places = set(_PLACE) <= set(frame.columns)
-    parsed = udf("value", *(_PLACE if has_places else ()))
-    return unfold(frame, parsed, columns.fieldNames())
+    parsed = udf(name, *(_PLACE if has_places else ()))
+    rows = frame.withColumn(_DECODED, parsed)
+    found = {each: F.col(_DECODED).getField(each) for each in decoded.fieldNames()}
+    return rows.withColumns(found).drop(_DECODED)
 
 
 @lru_cache(8)

@@ -1,7 +1,9 @@
-"""Columns as values of a schema registry's serializers, by the latest schema of a subject."""
+"""Columns as keys and values of a schema registry's serializers, by the latest schema of a
+subject."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +22,7 @@ from pyspark.sql.types import (
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.records import SchemaType
 from kafkapy.spark.sink.sink_options import COLUMN_TYPES
-from kafkapy.spark.values.value_schema import ValueSchema, columns_of
+from kafkapy.spark.values.value_schema import ValueSchema, spark_type
 from kafkapy.spark.values.value_writer import ValueWriter, encode
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ _NUMBERS: Final = ("tinyint", "smallint", "int", "bigint", "float", "double")
 
 def encode_values(frame: DataFrame, given: ValueSchema) -> DataFrame:
     """The columns of a schema as the column `value`, beside the sink's other columns: key, topic,
-    partition and headers.
+    partition and headers. If the schema is not a record, the column `value` is encoded.
 
     A number may become a wider one. Other types must be those of the schema.
 
@@ -40,41 +42,100 @@ def encode_values(frame: DataFrame, given: ValueSchema) -> DataFrame:
     """
     writer = _writer(given)
     own = [name for name in frame.columns if name in COLUMN_TYPES and name != "value"]
-    columns = _matching(frame, own, writer)
+    wanted = spark_type(writer.arrow_type)
+    columns = [(each, F.col(f"`{each.name}`")) for each in frame.schema if each.name not in own]
+    if isinstance(wanted, StructType):
+        value = F.struct(*_matching(columns, wanted, writer))
+    else:
+        _column(frame, "value")
+        (value,) = _matching(columns, StructType([StructField("value", wanted)]), writer)
+    return frame.select(_encoder(given)(value).alias("value"), *own)
 
-    def encode_batch(rows: pa.Array) -> pa.Array:
-        return encode(_writer(given), rows)
 
-    udf = F.arrow_udf(encode_batch, BinaryType())
-    return frame.select(udf(F.struct(*columns)).alias("value"), *own)
+def encode_keys(frame: DataFrame, given: ValueSchema) -> DataFrame:
+    """The rows with an encoded column `key`, which must be a struct if the schema is a record. A
+    null stays null.
+
+    Raises:
+        ConfigError: the column is missing, or it has another type.
+    """
+    writer = _writer(given)
+    field, key = _column(frame, "key"), F.col("key")
+    wanted = spark_type(writer.arrow_type)
+    if isinstance(wanted, StructType) and isinstance(field.dataType, StructType):
+        fields = [(each, key.getField(each.name)) for each in field.dataType]
+        struct = F.struct(*_matching(fields, wanted, writer, "key."))
+        key = F.when(key.isNotNull(), struct)
+    else:
+        key = _matching_column(field, key, wanted)
+    return frame.withColumn("key", _encoder(given)(key))
 
 
-def _matching(frame: DataFrame, own: list[str], writer: ValueWriter) -> list[Column]:
-    """The columns with the names and the types of the schema."""
-    wanted = {each.name.lower(): each for each in columns_of(writer.arrow_type)}
-    given = {each.name.lower(): each for each in frame.schema if each.name not in own}
-    if unknown := [each.name for name, each in given.items() if name not in wanted]:
-        names = ", ".join(each.name for each in wanted.values())
+def _encoder(given: ValueSchema) -> Callable[[Column], Column]:
+    def encode_batch(values: pa.Array) -> pa.Array:
+        return encode(_writer(given), values)
+
+    udf: Callable[[Column], Column] = F.arrow_udf(encode_batch, BinaryType())
+    return udf
+
+
+def _column(frame: DataFrame, name: str) -> StructField:
+    """
+    Raises:
+        ConfigError: there is no such column.
+    """
+    if name not in frame.columns:
+        raise ConfigError(f"The rows have no column {name}, which is to be encoded")
+    return frame.schema[name]
+
+
+def _matching(
+    given: Sequence[tuple[StructField, Column]],
+    wanted: StructType,
+    writer: ValueWriter,
+    path: str = "",
+) -> list[Column]:
+    """The columns with the names and the types of the schema. `path` is before their names in
+    errors.
+
+    Raises:
+        ConfigError: a column is missing, is not in the schema, or has another type.
+    """
+    fields = {each.name.lower(): each for each in wanted}
+    names = {each.name.lower() for each, _ in given}
+    if unknown := [path + each.name for each, _ in given if each.name.lower() not in fields]:
         raise ConfigError(
-            f"The schema {writer.schema_id} has no field {', '.join(unknown)}; its fields: {names}"
+            f"The schema {writer.schema_id} has no field {', '.join(unknown)}; its fields: "
+            f"{', '.join(wanted.fieldNames())}"
         )
-    if missing := sorted(name for name in writer.required if name.lower() not in given):
+    if missing := sorted(path + name for name in writer.required if name.lower() not in names):
         raise ConfigError(
             f"The schema {writer.schema_id} needs {', '.join(missing)}, which the rows do not have"
         )
-    return [_matching_column(each, wanted[name]) for name, each in given.items()]
+    found = []
+    for each, column in given:
+        field = fields[each.name.lower()]
+        named = StructField(path + each.name, each.dataType)
+        found.append(_matching_column(named, column, field.dataType).alias(field.name))
+    return found
 
 
-def _matching_column(given: StructField, wanted: StructField) -> Column:
-    if not _fits(given.dataType, wanted.dataType):
+def _matching_column(given: StructField, column: Column, wanted: DataType) -> Column:
+    """
+    Raises:
+        ConfigError: the column has another type.
+    """
+    if not _fits(given.dataType, wanted):
+        hint = "cast it"
+        if isinstance(wanted, StructType) and given.name == "key":
+            hint = "make it one, such as 'struct(id) AS key'"
         raise ConfigError(
             f"The column {given.name} is {given.dataType.simpleString()}, and in the schema "
-            f"{wanted.dataType.simpleString()}: cast it"
+            f"{wanted.simpleString()}: {hint}"
         )
-    column = F.col(f"`{given.name}`")
-    if not isinstance(wanted.dataType, StructType | ArrayType | MapType):
-        column = column.cast(wanted.dataType)
-    return column.alias(wanted.name)
+    if isinstance(wanted, StructType | ArrayType | MapType):
+        return column
+    return column.cast(wanted)
 
 
 def _fits(given: DataType, wanted: DataType) -> bool:

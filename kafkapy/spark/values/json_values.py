@@ -26,7 +26,7 @@ class JsonReader:
     def __init__(self, schema: RegisteredSchema) -> None:
         """
         Raises:
-            ConfigError: the schema is not of an object with properties.
+            ConfigError: the schema is not JSON.
         """
         _, found = _parse(schema)
         self.arrow_type: Final = found.arrow
@@ -49,23 +49,27 @@ class JsonWriter:
     def __init__(self, schema: RegisteredSchema) -> None:
         """
         Raises:
-            ConfigError: the schema is not of an object with properties.
+            ConfigError: the schema is not JSON.
         """
         self.schema_id: Final = schema.schema_id
         root, found = _parse(schema)
         self.arrow_type: Final = found.arrow
         self._restore: Final = found.restore
+        if not pa.types.is_struct(found.arrow):
+            root = {}
         self.required: Final = frozenset(map(str, root.get("required", ())))
         properties = root.get("properties", {})
         self._null: Final = {
             name: None for name in self.required if _may_be_null(properties.get(name))
         }
 
-    def write(self, row: dict[str, Any]) -> bytes:
-        value = self._null | self._restore(row)
-        if missing := sorted(self.required - value.keys()):
-            raise CorruptValue(f"{', '.join(missing)} is null")
-        return orjson.dumps(value)
+    def write(self, value: Any) -> bytes:
+        found = self._restore(value)
+        if pa.types.is_struct(self.arrow_type):
+            found = self._null | found
+            if missing := sorted(self.required - found.keys()):
+                raise CorruptValue(f"{', '.join(missing)} is null")
+        return orjson.dumps(found)
 
 
 def _may_be_null(schema: Any) -> bool:
@@ -78,18 +82,13 @@ def _may_be_null(schema: Any) -> bool:
     )
 
 
-def _parse(schema: RegisteredSchema) -> tuple[dict[str, Any], _Type]:
+def _parse(schema: RegisteredSchema) -> tuple[Any, _Type]:
     try:
         documents = {name: json.loads(text) for name, text in schema.references}
         root = json.loads(schema.text)
     except ValueError as error:
         raise ConfigError(f"schema {schema.schema_id} is not JSON: {error}") from error
-    found = _Types(root, documents).of(root, "", ())
-    if not pa.types.is_struct(found.arrow):
-        raise ConfigError(
-            f"schema {schema.schema_id} has no properties, which are the columns of JSON values"
-        )
-    return root, found
+    return root, _Types(root, documents).of(root, "", ())
 
 
 class _WrongType(TypeError):

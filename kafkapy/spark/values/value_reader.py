@@ -10,7 +10,6 @@ import pyarrow as pa
 from kafkapy.common.errors import KafkapyError
 from kafkapy.schemas.registry_client import NotRegistered
 from kafkapy.schemas.wire_format import CorruptValue, split_header
-from kafkapy.spark.source.shaping import CORRUPT_RECORD
 
 _BEGINNING_BYTES: Final = 16  # shown of a corrupt value
 _ARROW_FAULTS: Final = (pa.ArrowException, OverflowError, TypeError, ValueError)
@@ -21,18 +20,18 @@ class ValueFault(KafkapyError):
 
 
 class ValueReader(Protocol):
-    """Decodes the values of one type of schemas to rows of the same columns."""
+    """Decodes the values, or keys, of one type of schemas to the same type of Arrow."""
 
     @property
-    def arrow_type(self) -> pa.StructType:
-        """The columns that pyarrow makes of the rows. Its timestamps may have another unit than
+    def arrow_type(self) -> pa.DataType:
+        """The type that pyarrow makes of the values. Its timestamps may have another unit than
         Spark's."""
 
     def read(self, schema_id: int, payload: bytes) -> Any:
-        """One row: the fields by name.
+        """One value; that of a record has the fields by name.
 
         Raises:
-            CorruptValue: the payload does not fit the schema with the id, or this one the columns.
+            CorruptValue: the payload does not fit the schema with the id, or this one the type.
             NotRegistered: the registry has no such schema.
             RegistryError: no registry answers.
         """
@@ -40,47 +39,42 @@ class ValueReader(Protocol):
 
 def decode(
     reader: ValueReader,
-    spark_type: pa.StructType,
+    decoded: pa.StructType,
     values: Sequence[bytes | None],
     places: Sequence[Sequence[Any]],
-    *,
-    keeps_corrupt: bool,
 ) -> pa.StructArray:
-    """Decode the values of a batch to rows of `spark_type`, which has the columns of the reader,
-    and `CORRUPT_RECORD` if `keeps_corrupt`. A null gives nulls.
+    """Decode the values of a batch. A null gives null.
 
     Args:
+        decoded: the field of the values, which is `key` or `value`, with Spark's type; and possibly
+            that of corrupt values, which are null in the first.
         places: topics, partitions and offsets, for the message of a fault; or nothing.
 
     Raises:
-        ValueFault: a value is corrupt, unless `keeps_corrupt`.
+        ValueFault: a value is corrupt, and `decoded` has no field for it.
         RegistryError: no registry answers.
     """
-    fields = pa.struct([each for each in spark_type if each.name != CORRUPT_RECORD])
+    field, *corrupt_fields = decoded
     faults: dict[int, str] = {}
     rows = _read_rows(reader, values, faults)
     try:
-        found = _array(rows, reader.arrow_type, fields)
+        found = _array(rows, reader.arrow_type, field.type)
     except _ARROW_FAULTS:
         # Some number is out of its type's range. Only one row at a time tells which.
         for i, row in enumerate(rows):
             try:
-                _array([row], reader.arrow_type, fields)
+                _array([row], reader.arrow_type, field.type)
             except _ARROW_FAULTS as error:
                 rows[i] = None
                 faults[i] = " ".join(str(error).split())
-        found = _array(rows, reader.arrow_type, fields)
-    if not keeps_corrupt:
-        if faults:
-            i = min(faults)
-            raise ValueFault(_describe(values[i], [each[i] for each in places], faults[i]))
-        return found
-    corrupt = pa.array(
-        [values[i] if i in faults else None for i in range(len(values))], pa.binary()
-    )
-    return pa.StructArray.from_arrays(
-        [*found.flatten(), corrupt], fields=[*fields, pa.field(CORRUPT_RECORD, pa.binary())]
-    )
+        found = _array(rows, reader.arrow_type, field.type)
+    if faults and not corrupt_fields:
+        i = min(faults)
+        place = [each[i] for each in places]
+        raise ValueFault(_describe(field.name, values[i], place, faults[i]))
+    corrupt = [values[i] if i in faults else None for i in range(len(values))]
+    arrays = [found, *(pa.array(corrupt, each.type) for each in corrupt_fields)]
+    return pa.StructArray.from_arrays(arrays, fields=list(decoded))
 
 
 def _read_rows(
@@ -114,12 +108,12 @@ def _read_row(reader: ValueReader, value: bytes, missing: dict[int, str]) -> Any
         raise CorruptValue(str(error)) from error
 
 
-def _array(rows: list[Any], read_type: pa.StructType, spark_type: pa.StructType) -> pa.StructArray:
+def _array(rows: list[Any], read_type: pa.DataType, spark_type: pa.DataType) -> pa.Array:
     found = pa.array(rows, read_type)
     return found if found.type == spark_type else found.cast(spark_type)
 
 
-def _describe(value: bytes | None, place: list[Any], reason: str) -> str:
+def _describe(name: str, value: bytes | None, place: list[Any], reason: str) -> str:
     beginning = (value or b"")[:_BEGINNING_BYTES].hex(" ")
     where = " of {}-{} at offset {}".format(*place) if place else ""
-    return f"The value{where} cannot be decoded: {reason}. Its first bytes are {beginning}"
+    return f"The {name}{where} cannot be decoded: {reason}. Its first bytes are {beginning}"

@@ -1,4 +1,4 @@
-"""The schema of a subject, by which a job reads or writes values."""
+"""The schema of a subject, by which a job reads or writes keys or values."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql.types import (
     ArrayType,
     DataType,
     MapType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -51,21 +52,14 @@ def latest_schema(
     return ValueSchema(schema, registry, message)
 
 
-def columns_of(arrow: pa.StructType) -> StructType:
-    """The columns of Spark for those of a reader or a writer."""
-    found = StructType()
-    for each in arrow:
-        found.add(each.name, _spark_type(each.type))
-    return found
-
-
-def _spark_type(arrow: pa.DataType) -> DataType:
+def spark_type(arrow: pa.DataType) -> DataType:
+    """Spark's type for that of a reader or a writer."""
     if pa.types.is_struct(arrow):
-        return columns_of(arrow)
+        return StructType([StructField(each.name, spark_type(each.type)) for each in arrow])
     if pa.types.is_list(arrow):
-        return ArrayType(_spark_type(arrow.value_type))
+        return ArrayType(spark_type(arrow.value_type))
     if pa.types.is_map(arrow):
-        return MapType(_spark_type(arrow.key_type), _spark_type(arrow.item_type))
+        return MapType(spark_type(arrow.key_type), spark_type(arrow.item_type))
     if pa.types.is_timestamp(arrow):
         return TimestampNTZType() if arrow.tz is None else TimestampType()
     return from_arrow_type(arrow)

@@ -1,4 +1,4 @@
-"""Encodes the rows of a batch: the header of Confluent's serializers, and the rest by schema."""
+"""Encodes the values of a batch: the header of Confluent's serializers, and the rest by schema."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ class RowFault(KafkapyError):
 
 
 class ValueWriter(Protocol):
-    """Encodes rows by one schema."""
+    """Encodes values, or keys, by one schema."""
 
     @property
     def schema_id(self) -> int: ...
 
     @property
-    def arrow_type(self) -> pa.StructType:
-        """The columns, as the reader of the same schema has them."""
+    def arrow_type(self) -> pa.DataType:
+        """The type of the values, as the reader of the same schema has it."""
 
     @property
     def required(self) -> frozenset[str]:
-        """The columns that cannot be left out."""
+        """The fields that cannot be left out."""
 
-    def write(self, row: dict[str, Any]) -> bytes:
-        """The value of a row, without the header.
+    def write(self, value: Any) -> bytes:
+        """The bytes of a value that is not null, without the header.
 
         Raises:
             CorruptValue: a field has a null or a content that the schema does not allow.
         """
 
 
-def encode(writer: ValueWriter, rows: pa.StructArray) -> pa.Array:
-    """Encode the rows of a batch.
+def encode(writer: ValueWriter, values: pa.Array) -> pa.Array:
+    """Encode the values of a batch. A null stays null.
 
     Raises:
-        RowFault: a row is not of the schema.
+        RowFault: a value is not of the schema.
     """
     beginning = header(writer.schema_id)
     found = []
-    for row in rows.to_pylist(maps_as_pydicts="strict"):
+    for value in values.to_pylist(maps_as_pydicts="strict"):
         try:
-            found.append(beginning + writer.write(row))
+            found.append(None if value is None else beginning + writer.write(value))
         except CorruptValue as error:
             raise RowFault(
                 f"A row cannot be written by the schema {writer.schema_id}: {error}"

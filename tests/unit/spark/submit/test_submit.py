@@ -69,9 +69,13 @@ def test_sql_takes_the_place_of_a_script(home: Path) -> None:
         schema_registry="http://r",
         from_subject="s",
         from_message="m",
+        from_key_subject="fk",
+        from_key_message="fm",
         keep_corrupt_records=True,
         to_subject="t",
         to_message="n",
+        to_key_subject="tk",
+        to_key_message="tm",
         once=True,
         metrics_port=9404,
         columns="value",
@@ -84,8 +88,12 @@ def test_sql_takes_the_place_of_a_script(home: Path) -> None:
     assert wired["spark.kafkapy.schema.registry"] == "http://r"
     assert wired["spark.kafkapy.from.subject"] == "s"
     assert wired["spark.kafkapy.from.message"] == "m"
+    assert wired["spark.kafkapy.from.key.subject"] == "fk"
+    assert wired["spark.kafkapy.from.key.message"] == "fm"
     assert wired["spark.kafkapy.to.subject"] == "t"
     assert wired["spark.kafkapy.to.message"] == "n"
+    assert wired["spark.kafkapy.to.key.subject"] == "tk"
+    assert wired["spark.kafkapy.to.key.message"] == "tm"
     assert wired["spark.kafkapy.keep.corrupt.records"] == "true"
     assert wired["spark.kafkapy.once"] == "true"
     assert wired["spark.kafkapy.metrics.port"] == "9404"

@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 import fastavro
+import pyarrow as pa
 import pytest
 
 from kafkapy.common.errors import ConfigError
@@ -85,10 +86,10 @@ def test_a_record_in_a_union_is_found_by_its_name_in_every_version() -> None:
     assert found["first"] == {"member1": point}
 
 
-def test_a_schema_that_is_not_a_record_is_one_column() -> None:
+def test_a_schema_that_is_not_a_record() -> None:
     read = reader(registered(1, ["null", "long"]))
-    assert read.arrow_type.names == ["value"]
-    assert read.read(1, encoded(["null", "long"], 7)) == {"value": 7}
+    assert read.arrow_type == pa.int64()
+    assert read.read(1, encoded(["null", "long"], 7)) == 7
 
 
 def test_several_types_of_events_in_a_topic() -> None:
@@ -170,7 +171,7 @@ def test_rows_are_read_as_they_were_written() -> None:
         "more": 4,
         "__kafkapy_record": "R",
     }
-    assert AvroWriter(registered(1, ["null", "long"])).write({"value": 7}) == b"\x02\x0e"
+    assert AvroWriter(registered(1, ["null", "long"])).write(7) == b"\x02\x0e"
 
 
 def test_rows_that_do_not_fit() -> None:

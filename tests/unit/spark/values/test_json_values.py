@@ -116,13 +116,30 @@ def test_values_that_do_not_fit(payload: bytes, expected: str) -> None:
         read.read(1, payload)
 
 
+def test_a_schema_that_is_not_json() -> None:
+    with pytest.raises(ConfigError, match="schema 1 is not JSON: "):
+        JsonReader(RegisteredSchema(1, SchemaType.JSON, "{", ()))
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [("{", "schema 1 is not JSON: "), ('{"type": "string"}', "schema 1 has no properties")],
+    ("schema", "expected", "payload", "value"),
+    [
+        (INTEGER, pa.int64(), b"7", 7),
+        ({"type": "string"}, pa.string(), b'"a"', "a"),
+        ({"type": "array", "items": INTEGER}, pa.list_(pa.int64()), b"[7]", [7]),
+        (True, pa.string(), b'{"a":7}', '{"a":7}'),
+    ],
 )
-def test_schemas_without_columns(text: str, expected: str) -> None:
-    with pytest.raises(ConfigError, match=expected):
-        JsonReader(RegisteredSchema(1, SchemaType.JSON, text, ()))
+def test_a_schema_without_properties(
+    schema: Any, expected: pa.DataType, payload: bytes, value: Any
+) -> None:
+    read = reader(schema)
+    assert read.arrow_type == expected
+    assert read.read(1, payload) == value
+    assert read.read(1, b"null") is None
+    writer = JsonWriter(RegisteredSchema(1, SchemaType.JSON, json.dumps(schema), ()))
+    assert writer.required == frozenset()
+    assert writer.write(value) == payload
 
 
 def test_rows_are_written_without_their_nulls() -> None:

@@ -12,8 +12,9 @@ from kafkapy.schemas.registry_client import NotRegistered, RegistryError
 from kafkapy.schemas.wire_format import CorruptValue
 from kafkapy.spark.values.value_reader import ValueFault, decode
 
-SPARK_TYPE = pa.struct([("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
-KEPT_TYPE = pa.struct([*SPARK_TYPE, ("_corrupt_record", pa.binary())])
+ROW = pa.struct([("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))])
+DECODED = pa.struct([("value", ROW)])
+KEPT = pa.struct([("value", ROW), ("_corrupt_record", pa.binary())])
 PLACES = (["orders"] * 9, [3] * 9, list(range(100, 109)))
 
 
@@ -42,10 +43,10 @@ def value(schema_id: int, *payload: int) -> bytes:
 
 
 def test_rows_in_sparks_types() -> None:
-    found = decode(Reader(), SPARK_TYPE, [value(1, 7), None], PLACES, keeps_corrupt=False)
-    assert found.type == SPARK_TYPE
+    found = decode(Reader(), DECODED, [value(1, 7), None], PLACES)
+    assert found.type == DECODED
     at = datetime.datetime(1970, 1, 1, microsecond=5000, tzinfo=datetime.UTC)
-    assert found.to_pylist() == [{"n": 7, "at": at}, None]
+    assert found.to_pylist() == [{"value": {"n": 7, "at": at}}, {"value": None}]
 
 
 @pytest.mark.parametrize(
@@ -63,18 +64,19 @@ def test_rows_in_sparks_types() -> None:
 def test_the_first_corrupt_value_is_named_with_its_place(bad: bytes, expected: str) -> None:
     values = [value(1, 1), None, bad, value(1)]
     with pytest.raises(ValueFault, match=expected) as raised:
-        decode(Reader(), SPARK_TYPE, values, PLACES, keeps_corrupt=False)
+        decode(Reader(), DECODED, values, PLACES)
     assert str(raised.value).startswith("The value of orders-3 at offset 102 cannot be decoded: ")
-    with pytest.raises(ValueFault, match=r"^The value cannot be decoded: "):
-        decode(Reader(), SPARK_TYPE, values, (), keeps_corrupt=False)
+    with pytest.raises(ValueFault, match=r"^The key cannot be decoded: "):
+        decode(Reader(), pa.struct([("key", ROW)]), values, ())
 
 
 def test_corrupt_values_are_kept_beside_the_others() -> None:
     values = [value(1, 1), None, b"{}", value(9, 1), value(1, 255), value(1, 2), value(9, 2)]
     reader = Reader()
-    found = decode(reader, KEPT_TYPE, values, PLACES, keeps_corrupt=True)
-    assert found.type == KEPT_TYPE
-    assert found.field("n").to_pylist() == [1, None, None, None, None, 2, None]
+    found = decode(reader, KEPT, values, PLACES)
+    assert found.type == KEPT
+    rows = found.field("value").to_pylist()
+    assert [row and row["n"] for row in rows] == [1, None, None, None, None, 2, None]
     kept = [None, None, b"{}", value(9, 1), value(1, 255), None, value(9, 2)]
     assert found.field("_corrupt_record").to_pylist() == kept
     assert reader.asked.count(9) == 1  # not a request for each value of a batch
@@ -82,8 +84,8 @@ def test_corrupt_values_are_kept_beside_the_others() -> None:
 
 def test_an_unreachable_registry_is_no_corrupt_value() -> None:
     with pytest.raises(RegistryError, match="no registry"):
-        decode(Reader(), KEPT_TYPE, [value(8, 1)], PLACES, keeps_corrupt=True)
+        decode(Reader(), KEPT, [value(8, 1)], PLACES)
 
 
 def test_an_empty_batch() -> None:
-    assert decode(Reader(), KEPT_TYPE, [], ([], [], []), keeps_corrupt=True).type == KEPT_TYPE
+    assert decode(Reader(), KEPT, [], ([], [], [])).type == KEPT

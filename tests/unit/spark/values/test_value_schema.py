@@ -1,13 +1,13 @@
-"""value_schema: the columns of Spark for those of pyarrow."""
+"""value_schema: the types of Spark for those of pyarrow."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from kafkapy.spark.values.value_schema import columns_of
+from kafkapy.spark.values.value_schema import spark_type
 
 
-def test_columns() -> None:
+def test_types() -> None:
     point = pa.struct([("x", pa.int32())])
     arrow = pa.struct(
         [
@@ -22,7 +22,7 @@ def test_columns() -> None:
             ("raw", pa.binary()),
         ]
     )
-    assert columns_of(arrow).simpleString() == (
+    assert spark_type(arrow).simpleString() == (
         "struct<points:array<struct<x:int>>,by:map<bigint,struct<x:int>>,at:timestamp,"
         "local:timestamp_ntz,day:date,time:time(6),took:interval day to second,"
         "price:decimal(9,2),raw:binary>"

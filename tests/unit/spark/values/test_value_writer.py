@@ -23,7 +23,11 @@ class Writer:
 
 
 def test_rows() -> None:
-    rows = pa.array([{"n": {"a": 7}}, {"n": {"a": 8, "b": 9}}], Writer.arrow_type)
-    assert encode(Writer(), rows).to_pylist() == [b"\0\1\2\3\4\7", b"\0\1\2\3\4\x08\x09"]
+    rows = pa.array([{"n": {"a": 7}}, None, {"n": {"a": 8, "b": 9}}], Writer.arrow_type)
+    assert encode(Writer(), rows).to_pylist() == [
+        b"\0\1\2\3\4\7",
+        None,
+        b"\0\1\2\3\4\x08\x09",
+    ]
     with pytest.raises(RowFault, match="cannot be written by the schema 16909060: n is empty"):
         encode(Writer(), pa.array([{"n": {}}], Writer.arrow_type))
