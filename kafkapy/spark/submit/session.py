@@ -140,17 +140,8 @@ def decode_keys(
     """The keys of a schema registry's serializers, by the latest schema of a subject. The column
     `key` becomes a struct for records, and otherwise a number, a text and so on.
 
-    Args:
-        frame: rows of `read` or `read_stream`; before or after `decode_values`.
-        subject: by default `--from-key-subject`.
-        registry: the registries' URLs, comma-separated; by default those of `--schema-registry`.
-        message: the name of a Protobuf message; by default `--from-key-message`, else the first.
-        keep_corrupt_records: add the column `_corrupt_key` for keys that cannot be decoded, which
-            otherwise end the job.
-
-    Raises:
-        ConfigError: no registry or subject is named, or the schema has a type without columns.
-        RegistryError: no registry answers, or it does not have the subject.
+    Arguments and errors are those of `decode_values`. The defaults are `--from-key-subject` and
+    `--from-key-message`, and keys that cannot be decoded are kept in the column `_corrupt_key`.
     """
     from kafkapy.spark.values import decoding
 
@@ -195,18 +186,11 @@ def encode_keys(
     message: str | None = None,
 ) -> DataFrame:
     """The column `key` as keys of a schema registry's serializers, by the latest schema of a
-    subject; before or after `encode_values`. A null stays null.
+    subject. It must be a struct with the schema's fields, or a number, a text and so on if the
+    schema is not a record. A null stays null.
 
-    Args:
-        frame: rows with a column `key`: a struct with the schema's fields, or a number, a text and
-            so on if the schema is not a record.
-        subject: by default `--to-key-subject`.
-        registry: the registries' URLs, comma-separated; by default those of `--schema-registry`.
-        message: the name of a Protobuf message; by default `--to-key-message`, else the first.
-
-    Raises:
-        ConfigError: no registry or subject is named, or the column is not of the schema.
-        RegistryError: no registry answers, or it does not have the subject.
+    Arguments and errors are those of `encode_values`. The defaults are `--to-key-subject` and
+    `--to-key-message`.
     """
     from kafkapy.spark.values import encoding
 
