@@ -35,6 +35,10 @@ from kafkapy.schemas.parsed_schema import (
 _Reason: TypeAlias = tuple[str, str]
 _ABSENT: Final = object()
 
+# Of comparisons: each takes some frames of Python's stack. At its end, the package `rpds` would not
+# raise RecursionError but panic, which ends more than the comparison.
+_NESTING_MAX: Final = 80
+
 
 class JsonSchema:
     """A valid JSON schema whose references are resolved."""
@@ -180,6 +184,8 @@ class _Comparison:
             return []  # a recursive schema: the outer comparison finds the differences
         if pair not in self._known:
             self._spend(1)
+            if len(self._running) == _NESTING_MAX:
+                raise RecursionError
             self._running.add(pair)
             before = len(self._accepted)
             try:

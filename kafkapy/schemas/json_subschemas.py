@@ -207,7 +207,10 @@ def fault_of(root: Subschema, value: Any) -> str | None:
 
     validator = getattr(jsonschema, f"Draft{root.draft}Validator")
     errors = validator(root.raw, registry=root.registry).iter_errors(value)
-    found = jsonschema.exceptions.best_match(errors)
+    try:
+        found = jsonschema.exceptions.best_match(errors)
+    except RecursionError:
+        return "$: the value, or its schema, is nested too deeply"
     return None if found is None else f"{found.json_path}: {found.message}"
 
 

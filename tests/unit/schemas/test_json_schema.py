@@ -421,10 +421,49 @@ def test_definitions_that_refer_to_each_other_are_compared_in_reasonable_time() 
     assert schema(raw(NUMBER)).incompatibilities(schema(raw(STRING))) != []
 
 
-def test_a_long_chain_of_references_is_refused_rather_than_followed_without_end() -> None:
+@pytest.mark.parametrize("frames", range(8))
+def test_a_long_chain_of_references_is_refused_rather_than_followed_without_end(
+    frames: int,
+) -> None:
+    """At any place of Python's stack. At some, a package in Rust would panic at its end."""
     chain = {f"d{n}": {"not": {"$ref": f"#/definitions/d{n + 1}"}} for n in range(2000)}
     long = {"definitions": {**chain, "d2000": STRING}, "$ref": "#/definitions/d0"}
-    expect(long, long, "#: the schemas are nested too deeply to be compared")
+
+    def compare(deeper: int) -> None:
+        if deeper:
+            compare(deeper - 1)
+        else:
+            expect(long, long, "#: the schemas are nested too deeply to be compared")
+
+    compare(frames)
+
+
+@pytest.mark.parametrize("kind", ["not", "properties", "items", "allOf", "anyOf"])
+def test_schemas_that_are_nested_as_deeply_as_they_may_be(kind: str) -> None:
+    def around(inner: Any) -> Any:
+        if kind == "properties":
+            return {"type": "object", "properties": {"a": inner}}
+        if kind == "items":
+            return {"type": "array", "items": inner}
+        return {kind: inner if kind == "not" else [inner, {"type": "number"}]}
+
+    nested: Any = {"$ref": "#/definitions/d0"}
+    definitions: Any = {}
+    for n in range(75):
+        definitions[f"d{n}"] = around({"$ref": f"#/definitions/d{n + 1}"})
+    long = {"definitions": {**definitions, "d75": STRING}, **nested}
+    expect(long, long, "")
+
+
+def test_a_value_that_is_nested_too_deeply() -> None:
+    child = {"type": "object", "properties": {"a": {"$ref": "#/definitions/n"}}}
+    nested = parse_json_schema(
+        json.dumps({"definitions": {"n": child}, "$ref": "#/definitions/n"}), {}
+    )
+    value: Any = {}
+    for _ in range(900):
+        value = {"a": value}
+    assert nested.fault(value) == "$: the value, or its schema, is nested too deeply"
 
 
 def test_a_comparison_gives_up() -> None:
