@@ -19,6 +19,7 @@ from kafkapy.schemas.rest_api import ROUTES, Call, RawSchema
 from kafkapy.schemas.rest_errors import RestError
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+_ACCEPTS_UNKNOWN_FIELDS: Final = "Confluent-Accept-Unknown-Properties"
 _BODY_BYTES_MAX: Final = 1 << 20  # as `max.message.bytes` of the topic
 
 
@@ -74,7 +75,8 @@ class HttpServer:
 
     async def _serve(self, handler: Handler, request: web.Request) -> web.Response:
         body = await request.read()
-        call = Call(request.match_info, request.query, _object(body))
+        accepts_unknown_fields = request.headers.get(_ACCEPTS_UNKNOWN_FIELDS, "").lower() == "true"
+        call = Call(request.match_info, request.query, _object(body), accepts_unknown_fields)
         answer = self._service.answer_known(handler, call)
         if answer is None:
             loop = asyncio.get_running_loop()

@@ -6,7 +6,9 @@ can be compacted.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import uuid
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -69,6 +71,14 @@ class StoredSchema(NamedTuple):
     schema_type: SchemaType
     text: str
     references: tuple[Reference, ...] = ()
+
+    @property
+    def guid(self) -> str:
+        """The GUID, which is the same in all registries: Confluent's MD5 of the content."""
+        found = hashlib.md5(self.text.encode(), usedforsecurity=False)
+        for name, subject, version in self.references:
+            found.update(name.encode() + subject.encode() + version.to_bytes(4, "big"))
+        return str(uuid.UUID(bytes=found.digest()))
 
     def fields(self) -> dict[str, Any]:
         """Its fields in records and responses."""

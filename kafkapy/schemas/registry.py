@@ -62,7 +62,7 @@ class Registry:
             raise errors.not_permitted(f"Subject {subject} is not in import mode")
         known = self._find(subject, schema, parsed)
         if known is not None and schema_id in (None, known.schema_id):
-            return Decision({"id": known.schema_id})
+            return Decision(_ids(known))
         if is_import:
             self._check_import(subject, schema, schema_id, version)
         else:
@@ -76,7 +76,7 @@ class Registry:
             schema_id or self._state.id_of(schema) or self._state.last_id + 1,
             schema,
         )
-        return Decision({"id": new.schema_id}, [schema_record(new)])
+        return Decision(_ids(new), [schema_record(new)])
 
     def look_up(self, subject: str, given: StoredSchema, *, deleted: bool) -> Version:
         """The version of a subject that has a schema.
@@ -255,3 +255,7 @@ class Registry:
     def _check_not_referenced(self, version: Version) -> None:
         if self._state.referrers(version.subject, version.version):
             raise errors.referenced(version.subject, version.version)
+
+
+def _ids(version: Version) -> dict[str, Any]:
+    return {"id": version.schema_id, "guid": version.schema.guid}

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.schemas.records import SchemaType
+from kafkapy.schemas.wire_format import SchemaId
 
 _TIMEOUT_S: Final = 10
 _RESPONSE_BYTES_MAX: Final = 16 << 20
@@ -30,7 +31,7 @@ class RegisteredSchema(NamedTuple):
     """A schema, its id, and the texts of its references by name, each after those that it refers to
     itself."""
 
-    schema_id: int
+    schema_id: SchemaId
     schema_type: SchemaType
     text: str
     references: tuple[tuple[str, str], ...]
@@ -63,14 +64,15 @@ class RegistryClient(NamedTuple):
         """
         return self._registered(self._get(f"subjects/{quote(subject, safe='')}/versions/latest"))
 
-    def of_id(self, schema_id: int) -> RegisteredSchema:
+    def of_id(self, schema_id: SchemaId) -> RegisteredSchema:
         """The schema with an id.
 
         Raises:
             NotRegistered: there is none.
             RegistryError: no registry answers.
         """
-        return self._registered(self._get(f"schemas/ids/{schema_id}") | {"id": schema_id})
+        kind = "ids" if isinstance(schema_id, int) else "guids"
+        return self._registered(self._get(f"schemas/{kind}/{schema_id}") | {"id": schema_id})
 
     def _registered(self, answer: dict[str, Any]) -> RegisteredSchema:
         found: dict[str, str] = {}

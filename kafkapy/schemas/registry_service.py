@@ -26,8 +26,8 @@ log: Final = logging.getLogger("kafkapy.schemas")
 
 Handler = Callable[[RestApi, Call], Decision]
 
-# Answers that never change: a schema keeps its id.
-_IMMUTABLE: Final = (RestApi.schema, RestApi.schema_text)
+# Answers that never change: a schema keeps its id and its GUID.
+_IMMUTABLE: Final = (RestApi.schema, RestApi.schema_text, RestApi.schema_of_guid)
 _ATTEMPTS: Final = 8
 _WRITE_LIMIT_S: Final = 20.0
 

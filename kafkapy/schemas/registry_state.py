@@ -32,6 +32,7 @@ class RegistryState:
         self.modes: dict[str | None, Mode] = {}
         self.last_id = 0
         self._ids: dict[StoredSchema, int] = {}
+        self._guids: dict[str, tuple[int, ...]] = {}
         self._uses: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
 
     def apply(self, record: Record) -> None:
@@ -67,6 +68,11 @@ class RegistryState:
     def id_of(self, schema: StoredSchema) -> int | None:
         return self._ids.get(schema)
 
+    def ids_of_guid(self, guid: str) -> tuple[int, ...]:
+        """The ids of the schemas with a content, ascending. Another type has another id, and so may
+        an import."""
+        return self._guids.get(guid, ())
+
     def referrers(self, subject: str, version: int, *, deleted: bool = False) -> list[Version]:
         """The versions of any subject that refer to this one."""
         return [
@@ -93,6 +99,8 @@ class RegistryState:
         self._uses[found.schema_id].add((found.subject, found.version))
         self.by_id[found.schema_id] = found.schema
         self._ids.setdefault(found.schema, found.schema_id)
+        guid = found.schema.guid
+        self._guids[guid] = tuple(sorted({*self.ids_of_guid(guid), found.schema_id}))
         self.last_id = max(self.last_id, found.schema_id)
 
     def _remove(self, subject: str, version: int) -> None:
@@ -102,6 +110,8 @@ class RegistryState:
         if known is not None and not self._uses[known.schema_id]:
             self.by_id.pop(known.schema_id, None)
             self._ids.pop(known.schema, None)
+            guid = known.schema.guid
+            self._guids[guid] = tuple(n for n in self._guids[guid] if n != known.schema_id)
         versions = self.subjects.get(subject, {})
         versions.pop(version, None)
         if not versions:

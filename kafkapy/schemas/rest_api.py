@@ -34,11 +34,13 @@ _CONTEXT: Final = ":."
 
 
 class Call(NamedTuple):
-    """A request: the names in its path, its query, and its body's JSON object."""
+    """A request: the names in its path, its query, and its body's JSON object. Earlier clients do
+    not accept fields that they do not know."""
 
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]
+    accepts_unknown_fields: bool = False
 
     @property
     def subject(self) -> str:
@@ -80,10 +82,22 @@ class RestApi:
         return Decision([_version_fields(each) for each in _page(call, found)])
 
     def schema(self, call: Call) -> Decision:
-        answer = self._formatted(call, self._schema(call)).fields()
+        answer = self._schema_fields(call, self._schema(call))
         if call.flag("fetchMaxId"):
             answer["maxId"] = self._state.last_id
         return Decision(answer)
+
+    def schema_of_guid(self, call: Call) -> Decision:
+        guid = call.path["guid"]
+        ids = self._state.ids_of_guid(guid)
+        found = self._state.by_id.get(ids[-1]) if ids else None
+        if found is None:
+            raise errors.schema_not_found(guid)
+        return Decision(self._schema_fields(call, found))
+
+    def ids_of_guid(self, call: Call) -> Decision:
+        ids = self._state.ids_of_guid(call.path["guid"])
+        return Decision([{"context": ".", "id": each} for each in ids[-1:]])
 
     def schema_text(self, call: Call) -> Decision:
         return Decision(RawSchema(self._formatted(call, self._schema(call)).text))
@@ -109,7 +123,8 @@ class RestApi:
 
     def version(self, call: Call) -> Decision:
         found = self._version(call)
-        return Decision(_version_fields(found._replace(schema=self._formatted(call, found.schema))))
+        answer = _version_fields(found) | self._schema_fields(call, found.schema)
+        return Decision(answer)
 
     def version_text(self, call: Call) -> Decision:
         return Decision(RawSchema(self._formatted(call, self._version(call).schema).text))
@@ -120,12 +135,15 @@ class RestApi:
         return Decision(sorted({each.schema_id for each in users}))
 
     def register(self, call: Call) -> Decision:
-        return self._registry.register(
+        found = self._registry.register(
             call.subject,
             _given_schema(call.body),
             _positive(call.body, "id"),
             _positive(call.body, "version"),
         )
+        if not call.accepts_unknown_fields:
+            found = found._replace(answer={"id": found.answer["id"]})
+        return found
 
     def look_up(self, call: Call) -> Decision:
         found = self._registry.look_up(
@@ -219,6 +237,9 @@ class RestApi:
             raise errors.schema_not_found(schema_id)
         return found
 
+    def _schema_fields(self, call: Call, schema: StoredSchema) -> dict[str, Any]:
+        return {"guid": schema.guid} | self._formatted(call, schema).fields()
+
     def _formatted(self, call: Call, schema: StoredSchema) -> StoredSchema:
         name = call.query.get("format", "")
         return self._registry.formatted(schema, name) if name else schema
@@ -269,6 +290,8 @@ ROUTES: Final[tuple[tuple[str, str, Callable[[RestApi, Call], Decision]], ...]] 
     ("GET", "/schemas", RestApi.schemas),
     ("GET", "/schemas/types", RestApi.types),
     ("GET", "/schemas/ids/{id}", RestApi.schema),
+    ("GET", "/schemas/guids/{guid}", RestApi.schema_of_guid),
+    ("GET", "/schemas/guids/{guid}/ids", RestApi.ids_of_guid),
     ("GET", "/schemas/ids/{id}/schema", RestApi.schema_text),
     ("GET", "/schemas/ids/{id}/subjects", RestApi.schema_subjects),
     ("GET", "/schemas/ids/{id}/versions", RestApi.schema_versions),
@@ -299,9 +322,9 @@ ROUTES: Final[tuple[tuple[str, str, Callable[[RestApi, Call], Decision]], ...]] 
 
 
 def _version_fields(found: Version) -> dict[str, Any]:
-    numbers = {"subject": found.subject, "version": found.version, "id": found.schema_id}
+    names = {"subject": found.subject, "version": found.version, "id": found.schema_id}
     deleted = {"deleted": True} if found.is_deleted else {}
-    return numbers | found.schema.fields() | deleted
+    return names | {"guid": found.schema.guid} | found.schema.fields() | deleted
 
 
 def _given_schema(body: Mapping[str, Any]) -> StoredSchema:

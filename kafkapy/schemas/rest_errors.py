@@ -30,7 +30,7 @@ def version_not_found(version: int) -> RestError:
     return RestError(40402, f"Version {version} not found.")
 
 
-def schema_not_found(schema_id: int | None = None) -> RestError:
+def schema_not_found(schema_id: int | str | None = None) -> RestError:
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return RestError(40403, f"{which} not found")
 

@@ -18,7 +18,14 @@ from kafkapy.schemas.parsed_schema import InvalidSchema, ParsedSchema
 from kafkapy.schemas.protobuf_schema import ProtobufSchema
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
 from kafkapy.schemas.schema_types import parse_text
-from kafkapy.schemas.wire_format import CorruptValue, MessagePath, header, path_bytes, split_path
+from kafkapy.schemas.wire_format import (
+    CorruptValue,
+    MessagePath,
+    SchemaId,
+    id_bytes,
+    path_bytes,
+    split_path,
+)
 
 Convert = Callable[[bytes], bytes]
 
@@ -28,10 +35,10 @@ class ValueJson:
 
     def __init__(self, registry: RegistryClient) -> None:
         self._registry: Final = registry
-        self._decoders: Final[dict[int, Convert]] = {}
+        self._decoders: Final[dict[SchemaId, Convert]] = {}
 
-    def decode(self, schema_id: int, payload: bytes) -> bytes:
-        """The JSON of a value, which is given without its header.
+    def decode(self, schema_id: SchemaId, payload: bytes) -> bytes:
+        """The JSON of a value, which is given without the id of its schema.
 
         Raises:
             CorruptValue: the value is not of its schema, or the schema cannot be parsed.
@@ -54,14 +61,14 @@ def _decoder(registered: RegisteredSchema) -> Convert:
 
 
 def encoder(registered: RegisteredSchema) -> Convert:
-    """A function from the JSON of a value to its bytes with their header. It raises CorruptValue
+    """A function from the JSON of a value to its bytes with the schema's id. It raises CorruptValue
     for JSON that is not of the schema. A Protobuf value is the first message of the schema.
 
     Raises:
         CorruptValue: the schema cannot be parsed.
     """
     schema = _parse(registered)
-    beginning = header(registered.schema_id)
+    beginning = id_bytes(registered.schema_id)
     if isinstance(schema, ProtobufSchema):
         path, message = next(iter(schema.messages().items()), (None, None))
         if path is None or message is None:

@@ -11,7 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaRegistryClient,
+    header_schema_id_serializer,
+)
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
@@ -67,6 +71,24 @@ def test_confluents_serializers(clients: list[SchemaRegistryClient]) -> None:
         AvroSerializer(writer, json.dumps(WRONG_ORDER))({"id": "9"}, context)
     assert raised.value.error_code == 409
     assert reader.get_versions("orders-value") == [1, 2]
+
+
+def test_confluents_serializers_with_the_schema_in_a_header(
+    clients: list[SchemaRegistryClient],
+) -> None:
+    writer, reader = clients
+    context = SerializationContext("headers", MessageField.VALUE, [])
+    to_header = {"schema.id.serializer": header_schema_id_serializer}
+    order = {"id": 7, "note": "header"}
+    data = AvroSerializer(writer, json.dumps(NEXT_ORDER), conf=to_header)(order, context)
+    assert data == b"\x0e\x0cheader"
+    assert AvroDeserializer(reader)(data, context) == order
+    span = interval_pb2.Interval(start_time=Timestamp(seconds=7))
+    context = SerializationContext("header-spans", MessageField.VALUE, [])
+    data = ProtobufSerializer(interval_pb2.Interval, writer, to_header)(span, context)
+    assert data == span.SerializeToString()
+    read = ProtobufDeserializer(interval_pb2.Interval, schema_registry_client=reader)
+    assert read(data, context) == span
 
 
 def test_confluents_json_serializers(clients: list[SchemaRegistryClient]) -> None:
@@ -177,7 +199,7 @@ def test_known_schemas_are_served_without_kafka(
     with SchemaRegistry(tmp_path / "out", broker.bootstrap_servers, *words) as registry:
         registry("POST", "/subjects/a/versions", {"schema": '"string"'})
         broker.stop()
-        assert registry("GET", "/schemas/ids/1") == (200, {"schema": '"string"'})
+        assert registry("GET", "/schemas/ids/1").json["schema"] == '"string"'
         for method, path in (("GET", "/subjects"), ("DELETE", "/subjects/a")):
             answer = registry(method, path)
             assert (answer.status, answer.json["error_code"]) == (500, 50001)

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaRegistryClient,
+    header_schema_id_serializer,
+)
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
@@ -303,3 +307,42 @@ def test_keys_that_are_records_and_keys_that_are_not(
         (None, 3, None, None),
         (None, None, b"plain", None),
     ]
+
+
+def test_ids_of_schemas_in_headers(
+    spark: SparkSession,
+    make_topic: MakeTopic,
+    wire: Wire,
+    registry: SchemaRegistry,
+    client: SchemaRegistryClient,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The headers are read for the ids, and are no column of the records, unless one asks."""
+    topic = make_topic()
+    to_header = {"schema.id.serializer": header_schema_id_serializer}
+    rows = []
+    for number in (1, 2):
+        headers: list[tuple[str, bytes]] = [("trace", b"t")]
+        contexts = [
+            SerializationContext(topic.name, part, headers)
+            for part in (MessageField.KEY, MessageField.VALUE)
+        ]
+        key = AvroSerializer(client, '"long"', conf=to_header)(number, contexts[0])
+        serialize = ProtobufSerializer(interval_pb2.Interval, client, to_header)
+        value = interval_pb2.Interval(start_time=Timestamp(seconds=number))
+        rows.append((0, key, serialize(value, contexts[1])))
+    topic.send(rows, headers)
+    settings = {"source": topic.name, "servers": topic.servers, "schema_registry": registry.url}
+    settings |= {"from_subject": f"{topic.name}-value", "from_key_subject": f"{topic.name}-key"}
+    wire(**settings, from_message="Interval", sql="SELECT * EXCEPT (timestamp) FROM records")
+    run(spark, sql_transform(spark))
+    lines = capsys.readouterr().out.splitlines()
+    assert [word.strip() for word in lines[1].split("|")] == [
+        *("", "start_time", "end_time", "key", "topic", "partition", "offset"),
+        *("timestampType", ""),
+    ]
+    frame = kafkapy.spark.read(spark, columns=["key", "value", "headers"])
+    decoded = kafkapy.spark.decode_keys(kafkapy.spark.decode_values(frame)).orderBy("key")
+    found = decoded.collect()
+    assert [(row["start_time"].second, row["key"]) for row in found] == [(1, 1), (2, 2)]
+    assert found[0]["headers"] == [Row(key="trace", value=bytearray(b"t"))]

@@ -27,7 +27,7 @@ from kafkapy.common.patterns import PATTERN_ERRORS
 
 if TYPE_CHECKING:
     from kafkapy.tools.console.console_consumer import Source
-    from kafkapy.tools.console.message_formatter import Deserializer, Message
+    from kafkapy.tools.console.message_formatter import Message, SchemaDecoder
 
 GROUP_NUMBERS: Final = 100_000
 INT64_MAX: Final = 2**63 - 1
@@ -227,16 +227,17 @@ def _renderer(options: ConsoleConsumerOptions) -> Any:
         return make_formatter(options.formatter, properties).format
     decode = None
     if uses_registry(properties):
-        from kafkapy.tools.console.registry_values import registry_deserializer
+        from kafkapy.tools.console.registry_values import registry_decoder
 
-        decode = registry_deserializer(properties)
+        decode = registry_decoder(properties)
     return lambda message: to_json("console-consumer", [_json(message, decode)]).encode() + b"\n"
 
 
-def _json(message: Message, decode: Deserializer | None) -> dict[str, Any]:
+def _json(message: Message, decode: SchemaDecoder | None) -> dict[str, Any]:
     key, value = message.key, message.value
     if decode is not None:
-        key, value = (None if each is None else decode(each) for each in (key, value))
+        key = None if key is None else decode("key", key, message)
+        value = None if value is None else decode("value", value, message)
     return {
         "topic": message.topic,
         "partition": message.partition,

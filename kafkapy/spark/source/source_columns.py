@@ -24,6 +24,9 @@ from kafkapy.common.errors import ConfigError
 
 HEADERS: Final = "headers"
 
+HIDDEN_HEADERS: Final = "__headers"
+"""The name of the headers in rows for `decode_values` that are to have no column for them."""
+
 _TYPES: Final[dict[str, DataType]] = {
     "key": BinaryType(),
     "value": BinaryType(),

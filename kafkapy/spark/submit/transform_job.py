@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.spark.source.progress import Metrics, MicroBatch, format_line, report_progress
 from kafkapy.spark.source.shaping import parse_json_rows, to_json_rows
+from kafkapy.spark.source.source_columns import HEADERS, HIDDEN_HEADERS, default_columns
 from kafkapy.spark.submit import session
 
 Transform = Callable[[DataFrame], DataFrame]
@@ -68,26 +69,38 @@ def sql_transform(spark: SparkSession) -> Transform:
 
 def run(spark: SparkSession, transform: Transform) -> None:
     """Read, transform, write."""
-    schema = session.conf_of(spark, session.SCHEMA)
-
-    def apply_transform(records: DataFrame) -> DataFrame:
-        if session.conf_of(spark, session.FROM_KEY_SUBJECT) is not None:
-            records = session.decode_keys(records)
-        if session.conf_of(spark, session.FROM_SUBJECT) is not None:
-            records = session.decode_values(records)
-        elif schema is not None:
-            records = parse_json_rows(records, schema)
-        return transform(records)
-
+    is_stream = session.checkpoint_of(spark) is not None
+    frame = transform(_records(spark, session.read_stream if is_stream else session.read))
     target = session.target_of(spark)
-    if session.checkpoint_of(spark) is not None:
-        stream(spark, apply_transform(session.read_stream(spark)), target is not None)
+    if is_stream:
+        stream(spark, frame, target is not None)
         return
-    frame = apply_transform(session.read(spark))
     if target is not None:
         session.write(to_sink_rows(frame))
     else:
         frame.show(truncate=False)
+
+
+def _records(spark: SparkSession, read: Callable[..., DataFrame]) -> DataFrame:
+    """The records, with the columns of their schemas."""
+    has_key_schema, has_schema = (
+        session.conf_of(spark, name) is not None
+        for name in (session.FROM_KEY_SUBJECT, session.FROM_SUBJECT)
+    )
+    columns: Sequence[str] = ()
+    if (has_key_schema or has_schema) and session.conf_of(spark, session.COLUMNS) is None:
+        columns = default_columns(include_headers=True)  # which may have the ids of the schemas
+    records = read(spark, columns)
+    if columns:
+        records = records.withColumnRenamed(HEADERS, HIDDEN_HEADERS)
+    if has_key_schema:
+        records = session.decode_keys(records)
+    ddl = session.conf_of(spark, session.SCHEMA)
+    if has_schema:
+        records = session.decode_values(records)
+    elif ddl is not None:
+        records = parse_json_rows(records, ddl)
+    return records.drop(HIDDEN_HEADERS) if columns else records
 
 
 def to_sink_rows(frame: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.parsed_schema import TOO_DEEP
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
-from kafkapy.schemas.wire_format import CorruptValue
+from kafkapy.schemas.wire_format import CorruptValue, SchemaId
 from kafkapy.spark.values.avro_types import RECORD_NAME, AvroType, AvroTypes
 
 _WITH_TYPES: Final = ("type", "fields", "items", "values")
@@ -43,11 +43,11 @@ class AvroReader:
         self.arrow_type: Final = found.arrow
         self._convert: Final = found.convert
         self._schema: Final = _for_reading(parsed, types, types.has_unions_of_records)
-        self._writers: Final[dict[int, Any]] = {
+        self._writers: Final[dict[SchemaId, Any]] = {
             schema.schema_id: _for_reading(parsed, types, False)
         }
 
-    def read(self, schema_id: int, payload: bytes) -> Any:
+    def read(self, schema_id: SchemaId, payload: bytes) -> Any:
         writer = self._writers.get(schema_id)
         if writer is None:
             writer = self._writers[schema_id] = self._writer_of(schema_id)
@@ -60,7 +60,7 @@ class AvroReader:
             raise CorruptValue(f"it is not of the schema {schema_id}: {reason}") from error
         return value
 
-    def _writer_of(self, schema_id: int) -> Any:
+    def _writer_of(self, schema_id: SchemaId) -> Any:
         schema = self._registry.of_id(schema_id)
         if schema.schema_type is not SchemaType.AVRO:
             raise CorruptValue(f"its schema {schema_id} is not Avro's but {schema.schema_type}'s")

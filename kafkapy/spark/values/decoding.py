@@ -1,7 +1,8 @@
 """Keys and values of a schema registry's serializers as columns.
 
-Their types are those of the subject's latest version when the job starts. Data of other versions is
-read as this version, by the rules of its format.
+The schema's id is at the beginning of a value or, if the rows have the column `headers`, in one of
+these. The columns are those of the subject's latest version when the job starts. Data of other
+versions is read as this version, by the rules of its format.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import BinaryType, StructType
 
 from kafkapy.schemas.records import SchemaType
+from kafkapy.schemas.wire_format import SCHEMA_ID_HEADERS
+from kafkapy.spark.sink.sink_options import COLUMN_TYPES
 from kafkapy.spark.source.shaping import CORRUPT_RECORD, unfold
+from kafkapy.spark.source.source_columns import HEADERS, HIDDEN_HEADERS
 from kafkapy.spark.values.value_reader import ValueReader, decode
 from kafkapy.spark.values.value_schema import ValueSchema, spark_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _CORRUPT_KEY: Final = "_corrupt_key"
 _DECODED: Final = "__decoded"
@@ -56,23 +60,39 @@ def decode_keys(frame: DataFrame, given: ValueSchema, keep_corrupt_records: bool
 
 
 def _decode(frame: DataFrame, name: str, given: ValueSchema, corrupt_name: str | None) -> DataFrame:
-    """The rows with one column decoded, and possibly another one, the last, for corrupt values."""
+    """The rows with one column decoded, and possibly another one, the last, for corrupt values. The
+    header with the schema's id is removed, because it is wrong for the decoded value."""
     decoded = StructType().add(name, spark_type(_reader(given).arrow_type))
     if corrupt_name is not None:
         decoded.add(corrupt_name, BinaryType())
     arrow_type = to_arrow_type(decoded, timezone="UTC")
 
-    def decode_batch(values: pa.Array, *places: pa.Array) -> pa.Array:
+    def decode_batch(values: pa.Array, headers: pa.Array, *places: pa.Array) -> pa.Array:
         lists = [each.to_pylist() for each in places]
-        return decode(_reader(given), arrow_type, values.to_pylist(), lists)
+        return decode(_reader(given), arrow_type, values.to_pylist(), headers.to_pylist(), lists)
 
     # Spark would decode once more for a filter by a deterministic function.
     udf = F.arrow_udf(decode_batch, decoded).asNondeterministic()
     has_places = set(_PLACE) <= set(frame.columns)
-    parsed = udf(name, *(_PLACE if has_places else ()))
+    header, others = _id_header(frame, name)
+    parsed = udf(name, header, *(_PLACE if has_places else ()))
     rows = frame.withColumn(_DECODED, parsed)
     found = {each: F.col(_DECODED).getField(each) for each in decoded.fieldNames()}
-    return rows.withColumns(found).drop(_DECODED)
+    return rows.withColumns(found | others).drop(_DECODED)
+
+
+def _id_header(frame: DataFrame, name: str) -> tuple[Column, dict[str, Column]]:
+    """The header with the schema's id of a key or a value, and the column of the other headers."""
+    types = dict(frame.dtypes)
+    column = HIDDEN_HEADERS if HIDDEN_HEADERS in types else HEADERS
+    if types.get(column) not in COLUMN_TYPES[HEADERS]:
+        return F.lit(None).cast("binary"), {}
+
+    def is_id(header: Column) -> Column:
+        return header["key"] == SCHEMA_ID_HEADERS[name]
+
+    last = F.try_element_at(F.filter(column, is_id), F.lit(-1))
+    return last["value"], {column: F.filter(column, lambda header: ~is_id(header))}
 
 
 @lru_cache(8)

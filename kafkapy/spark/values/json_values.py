@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.registry_client import RegisteredSchema
-from kafkapy.schemas.wire_format import CorruptValue
+from kafkapy.schemas.wire_format import CorruptValue, SchemaId
 
 Convert = Callable[[Any], Any]
 
@@ -32,7 +32,7 @@ class JsonReader:
         self.arrow_type: Final = found.arrow
         self._convert: Final = found.convert
 
-    def read(self, schema_id: int, payload: bytes) -> Any:
+    def read(self, schema_id: SchemaId, payload: bytes) -> Any:
         try:
             value = orjson.loads(payload)
             return None if value is None else self._convert(value)

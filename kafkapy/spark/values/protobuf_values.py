@@ -17,7 +17,7 @@ from kafkapy.schemas.parsed_schema import InvalidSchema
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
-from kafkapy.schemas.wire_format import CorruptValue, MessagePath, path_bytes, split_path
+from kafkapy.schemas.wire_format import CorruptValue, MessagePath, SchemaId, path_bytes, split_path
 
 Convert = Callable[[Any], Any]
 
@@ -64,7 +64,7 @@ class ProtobufReader:
         self._class: Final = GetMessageClass(found)
         self.arrow_type, self._to_row, _ = _struct(found, ())
 
-    def read(self, schema_id: int, payload: bytes) -> Any:
+    def read(self, schema_id: SchemaId, payload: bytes) -> Any:
         path, content = split_path(payload)
         messages = self._messages.get(schema_id)
         if messages is None:
@@ -80,7 +80,7 @@ class ProtobufReader:
             reason = " ".join(str(error).split())
             raise CorruptValue(f"it is not a message {self._name}: {reason}") from error
 
-    def _messages_of(self, schema_id: int) -> dict[MessagePath, Descriptor]:
+    def _messages_of(self, schema_id: SchemaId) -> dict[MessagePath, Descriptor]:
         schema = self._registry.of_id(schema_id)
         if schema.schema_type is not SchemaType.PROTOBUF:
             kind = schema.schema_type
@@ -122,7 +122,7 @@ def _messages(schema: RegisteredSchema) -> dict[MessagePath, Descriptor]:
 
 
 def _path_of(
-    messages: Mapping[MessagePath, Descriptor], wanted: str | None, schema_id: int
+    messages: Mapping[MessagePath, Descriptor], wanted: str | None, schema_id: SchemaId
 ) -> MessagePath:
     """The place of the message with a name, or of the first.
 

@@ -1,15 +1,16 @@
-"""Decodes the values of a batch: the header of Confluent's serializers, and the rest by schema."""
+"""Decodes the values of a batch: the schema's id, as Confluent's serializers write it, and the rest
+by schema."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from kafkapy.common.errors import KafkapyError
 from kafkapy.schemas.registry_client import NotRegistered
-from kafkapy.schemas.wire_format import CorruptValue, split_header
+from kafkapy.schemas.wire_format import SCHEMA_ID_HEADERS, CorruptValue, SchemaId, split_id
 
 _BEGINNING_BYTES: Final = 16  # shown of a corrupt value
 _ARROW_FAULTS: Final = (pa.ArrowException, OverflowError, TypeError, ValueError)
@@ -27,7 +28,7 @@ class ValueReader(Protocol):
         """The type that pyarrow makes of the values. Its timestamps may have another unit than
         Spark's."""
 
-    def read(self, schema_id: int, payload: bytes) -> Any:
+    def read(self, schema_id: SchemaId, payload: bytes) -> Any:
         """One value; that of a record has the fields by name.
 
         Raises:
@@ -41,6 +42,7 @@ def decode(
     reader: ValueReader,
     decoded: pa.StructType,
     values: Sequence[bytes | None],
+    headers: Sequence[bytes | None],
     places: Sequence[Sequence[Any]],
 ) -> pa.StructArray:
     """Decode the values of a batch. A null gives null.
@@ -48,6 +50,7 @@ def decode(
     Args:
         decoded: the field of the values, which is `key` or `value`, with Spark's type; and possibly
             that of corrupt values, which are null in the first.
+        headers: the contents of the records' headers with the schema's id.
         places: topics, partitions and offsets, for the message of a fault; or nothing.
 
     Raises:
@@ -56,7 +59,7 @@ def decode(
     """
     field, *corrupt_fields = decoded
     faults: dict[int, str] = {}
-    rows = _read_rows(reader, values, faults)
+    rows = _read_rows(reader, field.name, zip(values, headers, strict=True), faults)
     try:
         found = _array(rows, reader.arrow_type, field.type)
     except _ARROW_FAULTS:
@@ -78,27 +81,38 @@ def decode(
 
 
 def _read_rows(
-    reader: ValueReader, values: Sequence[bytes | None], faults: dict[int, str]
+    reader: ValueReader,
+    name: str,
+    values: Iterable[tuple[bytes | None, bytes | None]],
+    faults: dict[int, str],
 ) -> list[Any]:
-    """The rows of values. A corrupt value has the row None, and a reason in `faults`."""
+    """The rows of values, which are given with their headers. A corrupt value has the row None, and
+    a reason in `faults`."""
     rows: list[Any] = []
-    missing: dict[int, str] = {}  # asked for once in a batch
-    for i, value in enumerate(values):
+    missing: dict[SchemaId, str] = {}  # asked for once in a batch
+    for i, (value, header) in enumerate(values):
         row = None
         if value is not None:
             try:
-                row = _read_row(reader, value, missing)
+                found = split_id(value, header)
+                if found is None:
+                    raise CorruptValue(_without_id(name, header))
+                row = _read_row(reader, *found, missing)
             except CorruptValue as error:
                 faults[i] = str(error)
         rows.append(row)
     return rows
 
 
-def _read_row(reader: ValueReader, value: bytes, missing: dict[int, str]) -> Any:
-    found = split_header(value)
-    if found is None:
-        raise CorruptValue("it does not begin with a zero byte and a schema's id of four bytes")
-    schema_id, payload = found
+def _without_id(name: str, header: bytes | None) -> str:
+    if header is not None:
+        return f"the record's header {SCHEMA_ID_HEADERS[name]} has no schema's id"
+    return "it does not begin with a zero byte and a schema's id of four bytes"
+
+
+def _read_row(
+    reader: ValueReader, schema_id: SchemaId, payload: bytes, missing: dict[SchemaId, str]
+) -> Any:
     if schema_id in missing:
         raise CorruptValue(missing[schema_id])
     try:

@@ -1,4 +1,5 @@
-"""Encodes the values of a batch: the header of Confluent's serializers, and the rest by schema."""
+"""Encodes the values of a batch: the schema's id, as Confluent's serializers write it, and the rest
+by schema."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from kafkapy.common.errors import KafkapyError
-from kafkapy.schemas.wire_format import CorruptValue, header
+from kafkapy.schemas.wire_format import CorruptValue, SchemaId, id_bytes
 
 
 class RowFault(KafkapyError):
@@ -18,7 +19,7 @@ class ValueWriter(Protocol):
     """Encodes values, or keys, by one schema."""
 
     @property
-    def schema_id(self) -> int: ...
+    def schema_id(self) -> SchemaId: ...
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -29,7 +30,7 @@ class ValueWriter(Protocol):
         """The fields that cannot be left out."""
 
     def write(self, value: Any) -> bytes:
-        """The bytes of a value that is not null, without the header.
+        """The bytes of a value that is not null, without the schema's id.
 
         Raises:
             CorruptValue: a field has a null or a content that the schema does not allow.
@@ -42,7 +43,7 @@ def encode(writer: ValueWriter, values: pa.Array) -> pa.Array:
     Raises:
         RowFault: a value is not of the schema.
     """
-    beginning = header(writer.schema_id)
+    beginning = id_bytes(writer.schema_id)
     found = []
     for value in values.to_pylist(maps_as_pydicts="strict"):
         try:

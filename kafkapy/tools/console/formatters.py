@@ -57,9 +57,9 @@ def make_formatter(
     if short in _REGISTRY_FORMATTERS or (
         formatter is MessageFormatter and uses_registry(properties)
     ):
-        from kafkapy.tools.console.registry_values import registry_deserializer
+        from kafkapy.tools.console.registry_values import registry_decoder
 
-        return MessageFormatter(properties, registry_deserializer(properties))
+        return MessageFormatter(properties, registry_decoder(properties))
     if formatter is not None:
         return formatter(properties)
     # Imported here, because most consumers need no schemas.

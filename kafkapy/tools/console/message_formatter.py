@@ -92,6 +92,9 @@ _DESERIALIZERS: Final[dict[str, Deserializer]] = {
 }
 
 
+SchemaDecoder = Callable[[str, bytes, Message], bytes]
+"""Decodes the "key" or the "value" of a record by its schema."""
+
 REGISTRY_DESERIALIZERS: Final = (
     *("KafkaAvroDeserializer", "KafkaProtobufDeserializer", "KafkaJsonSchemaDeserializer"),
 )
@@ -101,8 +104,10 @@ REGISTRY_DESERIALIZERS: Final = (
 class MessageFormatter:
     """Joins the chosen parts of a record with `key.separator`, and appends `line.separator`."""
 
-    def __init__(self, properties: Mapping[str, str], registry: Deserializer | None = None) -> None:
-        """`registry` decodes values with schemas. With it, it is the default of keys and values.
+    def __init__(
+        self, properties: Mapping[str, str], registry: SchemaDecoder | None = None
+    ) -> None:
+        """`registry` is the default of keys and values.
 
         Raises:
             ConfigError: a deserializer is unknown.
@@ -118,8 +123,13 @@ class MessageFormatter:
         self._line_separator = properties.get("line.separator", "\n").encode()
         self._headers_separator = properties.get("headers.separator", ",").encode()
         self._null = properties.get("null.literal", "null").encode()
-        self._read_key = _deserializer(properties, "key.deserializer", registry)
-        self._read_value = _deserializer(properties, "value.deserializer", registry)
+        self._decoders: dict[str, SchemaDecoder] = {}
+        self._deserializers: dict[str, Deserializer | None] = {}
+        for part in ("key", "value"):
+            if registry is not None and _has_schema(properties, part):
+                self._decoders[part] = registry
+            else:
+                self._deserializers[part] = _deserializer(properties, f"{part}.deserializer")
         self._read_header = _deserializer(properties, "headers.deserializer")
 
     def format(self, message: Message) -> bytes:
@@ -143,28 +153,37 @@ class MessageFormatter:
         if self._headers:
             parts.append(self._format_headers(message.read_headers()))
         if self._key:
-            parts.append(self._text(message.key, self._read_key))
+            parts.append(self._format_part("key", message.key, message))
         if self._value:
-            parts.append(self._text(message.value, self._read_value))
+            parts.append(self._format_part("value", message.value, message))
         return self._separator.join(parts) + self._line_separator if parts else b""
 
     def _format_headers(self, headers: Sequence[tuple[str, bytes | None]]) -> bytes:
         pairs = [k.encode() + b":" + self._text(v, self._read_header) for k, v in headers]
         return self._headers_separator.join(pairs) if pairs else b"NO_HEADERS"
 
+    def _format_part(self, part: str, raw: bytes | None, message: Message) -> bytes:
+        decode = self._decoders.get(part)
+        if decode is None:
+            return self._text(raw, self._deserializers[part])
+        return self._null if raw is None else decode(part, raw, message)
+
     def _text(self, raw: bytes | None, read: Deserializer | None) -> bytes:
         given = self._null if raw is None else raw
         return given if read is None else read(given)
 
 
-def _deserializer(
-    properties: Mapping[str, str], name: str, registry: Deserializer | None = None
-) -> Deserializer | None:
+def _has_schema(properties: Mapping[str, str], part: str) -> bool:
+    """Whether a part is decoded by its schema, if there is a registry."""
+    wanted = properties.get(f"{part}.deserializer")
+    return not wanted or wanted.rpartition(".")[2] in REGISTRY_DESERIALIZERS
+
+
+def _deserializer(properties: Mapping[str, str], name: str) -> Deserializer | None:
     wanted = properties.get(name)
-    short = (wanted or "").rpartition(".")[2]
-    if not wanted or (registry is not None and short in REGISTRY_DESERIALIZERS):
-        return registry
-    found = _DESERIALIZERS.get(short)
+    if not wanted:
+        return None
+    found = _DESERIALIZERS.get(wanted.rpartition(".")[2])
     if found is None:
         raise ConfigError(f"{name} {wanted} is not known; known are: {', '.join(_DESERIALIZERS)}")
     return found

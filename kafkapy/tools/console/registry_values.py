@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.tools.console.line_reader import Encode
-from kafkapy.tools.console.message_formatter import Deserializer
+from kafkapy.tools.console.message_formatter import Message, SchemaDecoder
 
 _URL: Final = "schema.registry.url"
 _USER_INFO: Final = "basic.auth.user.info"
@@ -19,8 +19,8 @@ _USER_INFO: Final = "basic.auth.user.info"
 _PREFIXES: Final = ("", "value.deserializer.", "key.deserializer.")
 
 
-def registry_deserializer(properties: Mapping[str, str]) -> Deserializer:
-    """A deserializer to JSON. Bytes without the header of a schema stay as they are.
+def registry_decoder(properties: Mapping[str, str]) -> SchemaDecoder:
+    """A decoder to JSON. Bytes without the id of a schema stay as they are.
 
     Raises:
         ConfigError: the URL is missing or wrong, or a package is missing.
@@ -29,18 +29,19 @@ def registry_deserializer(properties: Mapping[str, str]) -> Deserializer:
 
     require_packages(_URL)
     from kafkapy.schemas.value_json import ValueJson
-    from kafkapy.schemas.wire_format import CorruptValue, split_header
+    from kafkapy.schemas.wire_format import SCHEMA_ID_HEADERS, CorruptValue, split_id
 
     values = ValueJson(_client(properties))
 
-    def read(raw: bytes) -> bytes:
-        found = split_header(raw)
+    def read(part: str, raw: bytes, message: Message) -> bytes:
+        name = SCHEMA_ID_HEADERS[part]
+        found = split_id(raw, dict(message.headers or ()).get(name))
         if found is None:
             return raw
         try:
             return values.decode(*found)
         except (CorruptValue, KafkapyError) as error:
-            raise ConfigError(f"A value cannot be decoded: {error}") from None
+            raise ConfigError(f"A {part} cannot be decoded: {error}") from None
 
     return read
 

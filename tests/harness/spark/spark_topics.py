@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
@@ -43,14 +43,17 @@ class Topic:
         return [f"value {i}" for i in numbers]
 
     def send(
-        self, records: Iterable[tuple[int, bytes | None, bytes | None]], **settings: str
+        self,
+        records: Iterable[tuple[int, bytes | None, bytes | None]],
+        headers: Sequence[tuple[str, bytes]] = (),
+        **settings: str,
     ) -> None:
-        """Append (partition, key, value) records."""
+        """Append (partition, key, value) records, each with these headers."""
         producer = Producer(
             {"bootstrap.servers": self.servers, "linger.ms": "5", **QUIET, **settings}
         )
         for partition, key, value in records:
-            producer.produce(self.name, value, key, partition)
+            producer.produce(self.name, value, key, partition, headers=list(headers))
         assert producer.flush(30) == 0
 
     def delete_records(self, partition: int, before: int) -> None:

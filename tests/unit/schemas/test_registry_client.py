@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
+from uuid import UUID
 
 import pytest
 
@@ -88,6 +89,13 @@ def test_a_schema_by_its_id_with_a_login(url: str) -> None:
     assert Handler.requests == [
         ("/schemas/ids/5", "Basic " + base64.b64encode(b"user:p:w").decode())
     ]
+
+
+def test_a_schema_by_its_guid(url: str) -> None:
+    guid = UUID("1d20cbb9-e5e3-5e97-54e7-da170b6e5ddb")
+    Handler.answers = {f"/schemas/guids/{guid}": (200, {"schema": '"long"', "guid": str(guid)})}
+    found = RegistryClient((url,)).of_id(guid)
+    assert found == RegisteredSchema(guid, SchemaType.AVRO, '"long"', ())
 
 
 def test_what_is_not_registered_is_not_asked_elsewhere(url: str) -> None:

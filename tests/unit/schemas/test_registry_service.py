@@ -103,7 +103,10 @@ def test_only_constant_answers_are_given_without_the_topic() -> None:
     registry = service(Topic())
     registry.answer(RestApi.register, REGISTER)
     by_id = Call({"id": "1"}, {}, {})
-    assert registry.answer_known(RestApi.schema, by_id) == {"schema": '"string"'}
+    known = registry.answer_known(RestApi.schema, by_id)
+    assert known["schema"] == '"string"'
+    by_guid = Call({"guid": known["guid"]}, {}, {})
+    assert registry.answer_known(RestApi.schema_of_guid, by_guid) == known
     assert registry.answer_known(RestApi.schema, by_id._replace(query={"fetchMaxId": "1"})) is None
     assert registry.answer_known(RestApi.schema, Call({"id": "2"}, {}, {})) is None
     assert registry.answer_known(RestApi.subjects, Call({}, {}, {})) is None

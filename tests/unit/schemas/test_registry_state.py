@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 
 import pytest
 
-from kafkapy.schemas.records import Level, Mode, Record
+from kafkapy.schemas.records import Level, Mode, Record, Reference, SchemaType, StoredSchema
 from kafkapy.schemas.registry_state import RegistryState
 from tests.unit.schemas.registry_desk import ID, RegistryDesk, record_schema
 
@@ -29,6 +30,19 @@ def test_another_registry_comes_to_the_same_state() -> None:
     for name in ("subjects", "by_id", "levels", "modes", "last_id"):
         assert getattr(other, name) == getattr(desk.state, name), name
     assert [each.is_deleted for each in other.versions("a", deleted=True)] == [True]
+
+
+def test_the_guids_are_those_of_confluent() -> None:
+    """The first is in the tests of Confluent's registry, as an MD5."""
+    text = (
+        '{"type":"record","name":"myrecord","fields":[{"type":"string","default":null,"name":"f"}]}'
+    )
+    plain = StoredSchema(SchemaType.AVRO, text)
+    assert plain.guid == "1d20cbb9-e5e3-5e97-54e7-da170b6e5ddb"
+    references = (Reference("a.B", "b-value", 258), Reference("\u00e9", "c", 1))
+    content = text.encode() + b"a.Bb-value\0\0\1\2\xc3\xa9c\0\0\0\1"
+    expected = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    assert plain._replace(references=references).guid.replace("-", "") == expected
 
 
 def test_records_of_confluent() -> None:

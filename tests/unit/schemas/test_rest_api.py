@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from kafkapy.schemas.rest_api import RawSchema
+from kafkapy.schemas.rest_api import Call, RawSchema, RestApi
 from tests.unit.schemas.registry_desk import ID, NOTE_BY_DEFAULT, RegistryDesk, record_schema
 
 TEXT = '{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}'
-ROW = {"subject": "a", "version": 1, "id": 1, "schema": TEXT}
+GUID = "b040db4b-fdae-23ea-4a07-95f3973b98c8"
+ROW = {"subject": "a", "version": 1, "id": 1, "guid": GUID, "schema": TEXT}
 
 
 @pytest.fixture
@@ -39,8 +40,11 @@ def desk() -> RegistryDesk:
         ("/subjects/a/versions/1/schema", TEXT),
         ("/subjects/b/versions/latest/schema", '"string"'),
         ("/subjects/a/versions/-1/referencedby", []),
-        ("/schemas/ids/1", {"schema": TEXT}),
-        ("/schemas/ids/1?fetchMaxId=true", {"schema": TEXT, "maxId": 3}),
+        ("/schemas/ids/1", {"guid": GUID, "schema": TEXT}),
+        ("/schemas/ids/1?fetchMaxId=true", {"guid": GUID, "schema": TEXT, "maxId": 3}),
+        (f"/schemas/guids/{GUID}", {"guid": GUID, "schema": TEXT}),
+        (f"/schemas/guids/{GUID}/ids", [{"context": ".", "id": 1}]),
+        ("/schemas/guids/b040/ids", []),
         ("/schemas/ids/1/schema", TEXT),
         ("/schemas/ids/3/subjects", ["b"]),
         ("/schemas/ids/1/versions", [{"subject": "a", "version": 1}]),
@@ -63,6 +67,36 @@ def test_schemas_of_all_subjects(desk: RegistryDesk) -> None:
 def test_the_cluster(desk: RegistryDesk) -> None:
     scope = desk("GET", "/v1/metadata/id")["scope"]
     assert scope["clusters"]["kafka-cluster"] == "cluster-1"
+
+
+def test_a_schema_of_a_guid(desk: RegistryDesk) -> None:
+    assert desk.refusal("GET", "/schemas/guids/b040").message == "Schema b040 not found"
+    desk("DELETE", "/subjects/a")
+    assert desk("GET", f"/schemas/guids/{GUID}")["schema"] == TEXT
+    desk("DELETE", "/subjects/a?permanent=true")
+    assert desk.refusal("GET", f"/schemas/guids/{GUID}").code == 40403
+    assert desk("GET", f"/schemas/guids/{GUID}/ids") == []
+
+
+def test_the_last_id_of_a_content_counts(desk: RegistryDesk) -> None:
+    """The type is not a part of a GUID."""
+    text = '{"type":"string"}'
+    ids = [desk.register(name, {"type": "string"}, schemaType=name) for name in ("AVRO", "JSON")]
+    guid = desk("GET", f"/schemas/ids/{ids[1]}")["guid"]
+    assert desk("GET", f"/schemas/guids/{guid}/ids") == [{"context": ".", "id": ids[1]}]
+    assert desk("GET", f"/schemas/guids/{guid}") == {
+        "guid": guid,
+        "schemaType": "JSON",
+        "schema": text,
+    }
+
+
+def test_only_clients_of_confluent_8_get_the_guid_of_a_registration(desk: RegistryDesk) -> None:
+    api = RestApi(desk.state, "cluster-1")
+    call = Call({"subject": "a"}, {}, {"schema": TEXT})
+    assert api.register(call).answer == {"id": 1}
+    later = call._replace(accepts_unknown_fields=True)
+    assert api.register(later).answer == {"id": 1, "guid": GUID}
 
 
 def test_a_schema_is_looked_up_in_its_subject(desk: RegistryDesk) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import NotRegistered, RegisteredSchema, RegistryClient
+from kafkapy.schemas.wire_format import SchemaId
 from kafkapy.tools.console.formatters import make_formatter
 from kafkapy.tools.console.line_reader import LineReader, check_reader_class
 from kafkapy.tools.console.message_formatter import Message
 from kafkapy.tools.console.registry_values import registry_serializer
 
 URL = "http://127.0.0.1:1"
+GUID = UUID("1d20cbb9-e5e3-5e97-54e7-da170b6e5ddb")
 AVRO = "io.confluent.kafka.serializers.KafkaAvroDeserializer"
 
 
@@ -21,9 +25,9 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> list[RegistryClient]:
     """A registry with the Avro schema "long", whose id is 7; and the clients of its requests."""
     clients = []
 
-    def of_id(self: RegistryClient, schema_id: int) -> RegisteredSchema:
+    def of_id(self: RegistryClient, schema_id: SchemaId) -> RegisteredSchema:
         clients.append(self)
-        if schema_id != 7:
+        if schema_id not in (7, GUID):
             raise NotRegistered("no such schema")
         return RegisteredSchema(7, SchemaType.AVRO, '"long"', ())
 
@@ -37,8 +41,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> list[RegistryClient]:
     return clients
 
 
-def record(value: bytes | None, key: bytes | None = b"k") -> Message:
-    return Message("t", 3, 42, 1700, "CreateTime", key, value, [])
+def record(value: bytes | None, key: bytes | None = b"k", **headers: bytes | None) -> Message:
+    return Message("t", 3, 42, 1700, "CreateTime", key, value, list(headers.items()))
 
 
 @pytest.mark.parametrize(
@@ -59,6 +63,16 @@ def test_values_and_keys_with_schemas(formatter: str | None, properties: dict[st
     for value, reason in ((b"\0\0\0\0\x09\x54", "no such schema"), (b"\0\0\0\0\7", "not of its")):
         with pytest.raises(ConfigError, match=f"A value cannot be decoded: .*{reason}"):
             found.format(record(value))
+
+
+def test_the_ids_of_schemas_in_headers() -> None:
+    found = make_formatter(None, {"print.key": "true", "schema.registry.url": URL})
+    of_guid, number = b"\1" + GUID.bytes, b"\0\0\0\0\7"
+    assert found.format(record(b"\x54", b"\2", __value_schema_id=of_guid)) == b"\2\t42\n"
+    headers = {"__value_schema_id": of_guid, "__key_schema_id": number}
+    assert found.format(record(b"\x54", b"\2", **headers)) == b"1\t42\n"
+    with pytest.raises(ConfigError, match="A key cannot be decoded: "):
+        found.format(record(b"\x54", b"", **headers))
 
 
 def test_a_formatter_that_is_named_is_used() -> None:
