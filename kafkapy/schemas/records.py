@@ -74,11 +74,13 @@ class StoredSchema(NamedTuple):
 
     @property
     def guid(self) -> str:
-        """The GUID, which is the same in all registries: Confluent's MD5 of the content."""
-        found = hashlib.md5(self.text.encode(), usedforsecurity=False)
+        """The GUID, which is the same in all registries: Confluent's MD5 of the content, with the
+        encodings of Java."""
+        content = bytearray(self.text.encode(errors="replace"))
         for name, subject, version in self.references:
-            found.update(name.encode() + subject.encode() + version.to_bytes(4, "big"))
-        return str(uuid.UUID(bytes=found.digest()))
+            content += (name + subject).encode(errors="replace")
+            content += (version & 0xFFFFFFFF).to_bytes(4, "big")
+        return str(uuid.UUID(bytes=hashlib.md5(content, usedforsecurity=False).digest()))
 
     def fields(self) -> dict[str, Any]:
         """Its fields in records and responses."""

@@ -110,7 +110,8 @@ def decode_values(
     A value that is not a record stays the column `value`.
 
     Args:
-        frame: rows of `read` or `read_stream`.
+        frame: rows of `read` or `read_stream`. With the column `headers`, a schema's id is also
+            found in a header, which is removed.
         subject: by default `--from-subject`.
         registry: the registries' URLs, comma-separated; by default those of `--schema-registry`.
         message: the name of a Protobuf message; by default `--from-message`, else the first.
