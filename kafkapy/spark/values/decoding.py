@@ -67,14 +67,16 @@ def _decode(frame: DataFrame, name: str, given: ValueSchema, corrupt_name: str |
         decoded.add(corrupt_name, BinaryType())
     arrow_type = to_arrow_type(decoded, timezone="UTC")
 
-    def decode_batch(values: pa.Array, headers: pa.Array, *places: pa.Array) -> pa.Array:
-        lists = [each.to_pylist() for each in places]
-        return decode(_reader(given), arrow_type, values.to_pylist(), headers.to_pylist(), lists)
+    header, others = _id_header(frame, name)
+    has_headers = bool(others)
+
+    def decode_batch(*columns: pa.Array) -> pa.Array:
+        values, headers, *places = (each.to_pylist() for each in columns)
+        return decode(_reader(given), arrow_type, values, headers if has_headers else None, places)
 
     # Spark would decode once more for a filter by a deterministic function.
     udf = F.arrow_udf(decode_batch, decoded).asNondeterministic()
     has_places = set(_PLACE) <= set(frame.columns)
-    header, others = _id_header(frame, name)
     parsed = udf(name, header, *(_PLACE if has_places else ()))
     rows = frame.withColumn(_DECODED, parsed)
     found = {each: F.col(_DECODED).getField(each) for each in decoded.fieldNames()}

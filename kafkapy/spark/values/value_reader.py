@@ -3,7 +3,7 @@ by schema."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import pyarrow as pa
@@ -42,7 +42,7 @@ def decode(
     reader: ValueReader,
     decoded: pa.StructType,
     values: Sequence[bytes | None],
-    headers: Sequence[bytes | None],
+    headers: Sequence[bytes | None] | None,
     places: Sequence[Sequence[Any]],
 ) -> pa.StructArray:
     """Decode the values of a batch. A null gives null.
@@ -50,7 +50,8 @@ def decode(
     Args:
         decoded: the field of the values, which is `key` or `value`, with Spark's type; and possibly
             that of corrupt values, which are null in the first.
-        headers: the contents of the records' headers with the schema's id.
+        headers: the contents of the records' headers with the schema's id; None if they were not
+            read.
         places: topics, partitions and offsets, for the message of a fault; or nothing.
 
     Raises:
@@ -59,7 +60,7 @@ def decode(
     """
     field, *corrupt_fields = decoded
     faults: dict[int, str] = {}
-    rows = _read_rows(reader, field.name, zip(values, headers, strict=True), faults)
+    rows = _read_rows(reader, field.name, values, headers, faults)
     try:
         found = _array(rows, reader.arrow_type, field.type)
     except _ARROW_FAULTS:
@@ -83,20 +84,20 @@ def decode(
 def _read_rows(
     reader: ValueReader,
     name: str,
-    values: Iterable[tuple[bytes | None, bytes | None]],
+    values: Sequence[bytes | None],
+    headers: Sequence[bytes | None] | None,
     faults: dict[int, str],
 ) -> list[Any]:
-    """The rows of values, which are given with their headers. A corrupt value has the row None, and
-    a reason in `faults`."""
+    """The rows of values. A corrupt value has the row None, and a reason in `faults`."""
     rows: list[Any] = []
     missing: dict[SchemaId, str] = {}  # asked for once in a batch
-    for i, (value, header) in enumerate(values):
+    for i, value in enumerate(values):
         row = None
         if value is not None:
             try:
-                found = split_id(value, header)
+                found = split_id(value, headers[i] if headers else None)
                 if found is None:
-                    raise CorruptValue(_without_id(name, header))
+                    raise CorruptValue(_without_id(name, i, headers))
                 row = _read_row(reader, *found, missing)
             except CorruptValue as error:
                 faults[i] = str(error)
@@ -104,10 +105,13 @@ def _read_rows(
     return rows
 
 
-def _without_id(name: str, header: bytes | None) -> str:
-    if header is not None:
+def _without_id(name: str, i: int, headers: Sequence[bytes | None] | None) -> str:
+    if headers and headers[i] is not None:
         return f"the record's header {SCHEMA_ID_HEADERS[name]} has no schema's id"
-    return "it does not begin with a zero byte and a schema's id of four bytes"
+    reason = "it does not begin with a zero byte and a schema's id of four bytes"
+    if headers is None:
+        reason += ", and the column headers, which may have the id, was not read"
+    return reason
 
 
 def _read_row(

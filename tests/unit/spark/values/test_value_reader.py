@@ -105,3 +105,5 @@ def test_ids_in_headers() -> None:
         ValueFault, match="the record's header __value_schema_id has no schema's id"
     ):
         decode(Reader(), DECODED, [value(1, 3)], [b"\1\2"], PLACES)
+    with pytest.raises(ValueFault, match="the column headers, which may have the id, was not read"):
+        decode(Reader(), DECODED, [b"\7"], None, PLACES)
