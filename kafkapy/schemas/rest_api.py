@@ -123,8 +123,7 @@ class RestApi:
 
     def version(self, call: Call) -> Decision:
         found = self._version(call)
-        answer = _version_fields(found) | self._schema_fields(call, found.schema)
-        return Decision(answer)
+        return Decision(_version_fields(found) | self._formatted(call, found.schema).fields())
 
     def version_text(self, call: Call) -> Decision:
         return Decision(RawSchema(self._formatted(call, self._version(call).schema).text))
