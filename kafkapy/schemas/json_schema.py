@@ -35,8 +35,8 @@ from kafkapy.schemas.parsed_schema import (
 _Reason: TypeAlias = tuple[str, str]
 _ABSENT: Final = object()
 
-# Of comparisons: each takes some frames of Python's stack. At its end, the package `rpds` would not
-# raise RecursionError but panic, which ends more than the comparison.
+# The nesting of comparisons. Each takes frames of Python's stack, and at its end the package `rpds`
+# may panic instead of raising RecursionError.
 _NESTING_MAX: Final = 80
 
 

@@ -69,8 +69,8 @@ class RegistryState:
         return self._ids.get(schema)
 
     def ids_of_guid(self, guid: str) -> tuple[int, ...]:
-        """The ids of the schemas with a content, ascending. Another type has another id, and so may
-        an import."""
+        """The ids of the schemas with this GUID, ascending. There are several if schemas of two
+        types have the same text, or if one was imported with another id."""
         return self._guids.get(guid, ())
 
     def referrers(self, subject: str, version: int, *, deleted: bool = False) -> list[Version]:

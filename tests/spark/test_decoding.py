@@ -317,7 +317,7 @@ def test_ids_of_schemas_in_headers(
     client: SchemaRegistryClient,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The headers are read for the ids, and are no column of the records, unless one asks."""
+    """A query reads the headers for the ids, but they are no column of its records."""
     topic = make_topic()
     to_header = {"schema.id.serializer": header_schema_id_serializer}
     rows = []

@@ -24,9 +24,9 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.common.comma_separated import comma_separated
 
-# Options that have an effect only with another one.
 _FROM_SUBJECTS: Final = ("from_subject", "from_key_subject")
 _TO_SUBJECTS: Final = ("to_subject", "to_key_subject")
+# Options that have an effect only with another one.
 _NEEDED: Final = (
     ("from_message", "from_subject"),
     ("from_key_message", "from_key_subject"),
@@ -67,7 +67,7 @@ class SparkSubmitOptions(CommonOptions):
         metavar="DDL",
     )
     schema_registry: str | None = value(
-        "The schema registries of the subjects below.", metavar="URL,..."
+        "The schema registries that have the subjects.", metavar="URL,..."
     )
     from_subject: str | None = value(
         "The subject of the topics' values: the fields of its latest schema become columns.",
@@ -78,7 +78,7 @@ class SparkSubmitOptions(CommonOptions):
         metavar="NAME",
     )
     from_key_subject: str | None = value(
-        "The subject of the topics' keys: the column key has its latest schema.",
+        "The subject of the topics' keys: its latest schema decodes the column key.",
         metavar="SUBJECT",
     )
     from_key_message: str | None = value(
@@ -98,7 +98,7 @@ class SparkSubmitOptions(CommonOptions):
         metavar="NAME",
     )
     to_key_subject: str | None = value(
-        "The subject whose latest schema the written keys have, from the column key.",
+        "The subject whose latest schema encodes the column key of the written rows.",
         metavar="SUBJECT",
     )
     to_key_message: str | None = value(

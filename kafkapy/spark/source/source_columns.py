@@ -25,7 +25,7 @@ from kafkapy.common.errors import ConfigError
 HEADERS: Final = "headers"
 
 HIDDEN_HEADERS: Final = "__headers"
-"""The name of the headers in rows for `decode_values` that are to have no column for them."""
+"""The name of `headers` while keys and values are decoded, if the job does not request it."""
 
 _TYPES: Final[dict[str, DataType]] = {
     "key": BinaryType(),

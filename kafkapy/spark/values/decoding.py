@@ -1,7 +1,7 @@
 """Keys and values of a schema registry's serializers as columns.
 
-The schema's id is at the beginning of a value or, if the rows have the column `headers`, in one of
-these. The columns are those of the subject's latest version when the job starts. Data of other
+The schema's id is at the beginning of a value; if the rows have the column `headers`, it may be in
+a header. The columns are those of the subject's latest version when the job starts. Data of other
 versions is read as this version, by the rules of its format.
 """
 
@@ -66,7 +66,6 @@ def _decode(frame: DataFrame, name: str, given: ValueSchema, corrupt_name: str |
     if corrupt_name is not None:
         decoded.add(corrupt_name, BinaryType())
     arrow_type = to_arrow_type(decoded, timezone="UTC")
-
     header, others = _id_header(frame, name)
     has_headers = bool(others)
 
@@ -84,7 +83,8 @@ def _decode(frame: DataFrame, name: str, given: ValueSchema, corrupt_name: str |
 
 
 def _id_header(frame: DataFrame, name: str) -> tuple[Column, dict[str, Column]]:
-    """The header with the schema's id of a key or a value, and the column of the other headers."""
+    """The header with the schema's id of a key or a value, and the column of the other headers by
+    its name; a null and nothing if the rows have no headers."""
     types = dict(frame.dtypes)
     column = HIDDEN_HEADERS if HIDDEN_HEADERS in types else HEADERS
     if types.get(column) not in COLUMN_TYPES[HEADERS]:
