@@ -283,8 +283,8 @@ _kafkapy() {
         schema-registry)
             case $previous in
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--listener|--topic|--tls-certificate|--tls-key) return ;;
-                *) words="--help --bootstrap-server --command-config --listener --topic --tls-certificate --tls-key --output --debug --version" ;;
+                --bootstrap-server|--command-config|--listener|--topic|--tls-certificate|--tls-key|--users) return ;;
+                *) words="--help --bootstrap-server --command-config --listener --topic --tls-certificate --tls-key --users --output --debug --version" ;;
             esac
             ;;
         agent)

@@ -612,6 +612,7 @@ complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l listener
 complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l topic -x -d 'The topic that has the schemas.'
 complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l tls-certificate -r -F -d 'Serve HTTPS with the certificates of this PEM file.'
 complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l tls-key -r -F -d 'The PEM file with the certificate\'s key; default: the same file.'
+complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l users -r -F -d 'Require a login (HTTP basic) as a user of this file. Its lines are \'NAME: PASSWORD\', or \'NAME: PASSWORD,read-only\' for a user that may only read.'
 complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l output -x -a 'text table json' -d 'The format of results: Kafka\'s text, a table, or JSON in one envelope. Default: table on a terminal, text otherwise.'
 complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l debug -d 'Show tracebacks.'
 complete -c kafkapy -n '__fish_seen_subcommand_from schema-registry' -l version -d 'Print the version and exit.'

@@ -14,20 +14,25 @@ from typing import Any, Final
 import orjson
 from aiohttp import web
 
+from kafkapy.schemas import rest_errors as errors
 from kafkapy.schemas.registry_service import Handler, RegistryService
 from kafkapy.schemas.rest_api import ROUTES, Call, RawSchema
 from kafkapy.schemas.rest_errors import RestError
+from kafkapy.schemas.users import User, Users
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _ACCEPTS_UNKNOWN_FIELDS: Final = "Confluent-Accept-Unknown-Properties"
 _BODY_BYTES_MAX: Final = 1 << 20  # as `max.message.bytes` of the topic
+_LOGIN: Final = {"WWW-Authenticate": 'Basic realm="schema-registry", charset="UTF-8"'}
+_ANONYMOUS: Final = User("", may_write=True)
 
 
 class HttpServer:
-    """Serves a registry."""
+    """Serves a registry: to `users` or, without them, to every client."""
 
-    def __init__(self, service: RegistryService) -> None:
+    def __init__(self, service: RegistryService, users: Users | None = None) -> None:
         self._service = service
+        self._users = users
         self._thread = ThreadPoolExecutor(1, "schemas")
 
     async def run_until_signal(
@@ -74,9 +79,11 @@ class HttpServer:
         return app
 
     async def _serve(self, handler: Handler, request: web.Request) -> web.Response:
-        body = await request.read()
+        _check_origin(request)
+        user = self._user(request)
+        body = _object(await request.read())
         accepts_unknown_fields = request.headers.get(_ACCEPTS_UNKNOWN_FIELDS, "").lower() == "true"
-        call = Call(request.match_info, request.query, _object(body), accepts_unknown_fields)
+        call = Call(request.match_info, request.query, body, accepts_unknown_fields, user.may_write)
         answer = self._service.answer_known(handler, call)
         if answer is None:
             loop = asyncio.get_running_loop()
@@ -84,6 +91,18 @@ class HttpServer:
         if isinstance(answer, RawSchema):
             return _response(HTTPStatus.OK, str(answer).encode())
         return _response(HTTPStatus.OK, orjson.dumps(answer))
+
+    def _user(self, request: web.Request) -> User:
+        """
+        Raises:
+            RestError: 401 a login is needed.
+        """
+        if self._users is None:
+            return _ANONYMOUS
+        user = self._users.authenticated(request.headers.get("Authorization", ""))
+        if user is None:
+            raise errors.not_authenticated()
+        return user
 
 
 @web.middleware
@@ -99,6 +118,18 @@ async def _with_json_errors(
         message = f"HTTP {error.status} {error.reason}"
         body = {"error_code": error.status, "message": message}
         return _response(HTTPStatus(error.status), orjson.dumps(body))
+
+
+def _check_origin(request: web.Request) -> None:
+    """Refuse a page of another site: a browser on this machine reaches loopback, and sends the
+    login that it knows.
+
+    Raises:
+        RestError: 403.
+    """
+    origin = request.headers.get("Origin")
+    if origin is not None and origin.partition("://")[2] != request.host:
+        raise errors.other_origin(origin)
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -118,4 +149,7 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 def _response(status: HTTPStatus, body: bytes) -> web.Response:
-    return web.Response(status=status, body=body, headers={"Content-Type": CONTENT_TYPE})
+    headers = {"Content-Type": CONTENT_TYPE}
+    if status is HTTPStatus.UNAUTHORIZED:
+        headers |= _LOGIN
+    return web.Response(status=status, body=body, headers=headers)

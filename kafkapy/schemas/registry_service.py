@@ -19,7 +19,7 @@ from kafkapy.schemas.records import Record
 from kafkapy.schemas.registry import Decision
 from kafkapy.schemas.registry_state import RegistryState
 from kafkapy.schemas.rest_api import Call, RestApi
-from kafkapy.schemas.rest_errors import RestError
+from kafkapy.schemas.rest_errors import RestError, only_reads
 from kafkapy.schemas.schemas_topic import SchemasTopic, create_if_missing
 
 log: Final = logging.getLogger("kafkapy.schemas")
@@ -87,13 +87,17 @@ class RegistryService:
         """The answer to a request.
 
         Raises:
-            RestError: the request is refused; 50001 Kafka does not take the records, or cannot be
-                read.
+            RestError: the request is refused, 40301 because its user may only read; 50001 Kafka
+                does not take the records, or cannot be read.
         """
         try:
             self._apply(self._topic.read_stable())
             decision = handler(self._api, call)
-            return self._write(handler, call, decision) if decision.records else decision.answer
+            if not decision.records:
+                return decision.answer
+            if not call.may_write:
+                raise only_reads()
+            return self._write(handler, call, decision)
         except ApiError as error:
             raise RestError(50001, f"Error in the backend data store: {error.message}") from error
 

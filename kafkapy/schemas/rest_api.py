@@ -35,12 +35,13 @@ _CONTEXT: Final = ":."
 
 class Call(NamedTuple):
     """A request: the names in its path, its query, and its body's JSON object. Earlier clients do
-    not accept fields that they do not know."""
+    not accept fields that they do not know. Some users may only read."""
 
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]
     accepts_unknown_fields: bool = False
+    may_write: bool = True
 
     @property
     def subject(self) -> str:

@@ -22,6 +22,18 @@ class RestError(KafkapyError):
         return HTTPStatus(self.code if self.code < 1000 else self.code // 100)
 
 
+def not_authenticated() -> RestError:
+    return RestError(401, "Unauthorized: this registry needs a user and a password")
+
+
+def only_reads() -> RestError:
+    return RestError(40301, "Forbidden: this user may only read")
+
+
+def other_origin(origin: str) -> RestError:
+    return RestError(403, f"Forbidden: a page of {origin} may not use this registry")
+
+
 def subject_not_found(subject: str) -> RestError:
     return RestError(40401, f"Subject '{subject}' not found.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -209,6 +210,54 @@ def test_known_schemas_are_served_without_kafka(
         assert registry("DELETE", "/subjects/a") == (200, [1])
 
 
+def test_users_log_in_and_some_only_read(broker: BrokerProcess, tmp_path: Path) -> None:
+    """A user that only reads may register a schema that is there, as serializers do."""
+    users = tmp_path / "users.properties"
+    users.write_text("ann: secret\nbob: hidden,read-only\n")
+    words = ("--users", str(users), "--topic", "of-users")
+    with SchemaRegistry(tmp_path / "out", broker.bootstrap_servers, *words) as registry:
+
+        def client(login: str) -> SchemaRegistryClient:
+            return SchemaRegistryClient({"url": registry.url, "basic.auth.user.info": login})
+
+        order, later = (Schema(json.dumps(each), "AVRO") for each in (ORDER, NEXT_ORDER))
+        with client("ann:secret") as ann, client("bob:hidden") as bob:
+            schema_id = ann.register_schema("a", order)
+            assert bob.register_schema("a", order) == schema_id
+            assert bob.test_compatibility("a", later)
+            for refused in (
+                lambda: bob.register_schema("a", later),
+                lambda: bob.delete_subject("a"),
+                lambda: bob.set_compatibility("a", "NONE"),
+            ):
+                with pytest.raises(SchemaRegistryError, match="may only read") as raised:
+                    refused()
+                assert (raised.value.http_status_code, raised.value.error_code) == (403, 40301)
+            assert ann.get_versions("a") == [1]
+        with client("ann:hidden") as wrong, pytest.raises(SchemaRegistryError) as raised:
+            wrong.get_subjects()
+        assert (raised.value.http_status_code, raised.value.error_code) == (401, 401)
+        with pytest.raises(urllib.error.HTTPError) as failed:
+            urllib.request.urlopen(f"{registry.url}/schemas/types")
+        with failed.value as answer:
+            assert answer.headers["WWW-Authenticate"].startswith("Basic realm=")
+
+
+def test_pages_of_other_sites_are_refused(registries: list[SchemaRegistry]) -> None:
+    """Without a login, any page in a browser on this machine could register schemas."""
+    url, data = f"{registries[0].url}/subjects/page/versions", b'{"schema": "\\"int\\""}'
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:1"):
+        request = urllib.request.Request(url, data, {"Origin": origin})
+        with pytest.raises(urllib.error.HTTPError) as raised:
+            urllib.request.urlopen(request)
+        with raised.value as answer:
+            assert answer.status == 403
+    with urllib.request.urlopen(
+        urllib.request.Request(url, data, {"Origin": registries[0].url})
+    ) as response:
+        assert response.status == 200
+
+
 def test_https(broker: BrokerProcess, tmp_path: Path) -> None:
     if not can_make("HTTPS of the schema registry"):
         return
@@ -229,6 +278,7 @@ def test_https(broker: BrokerProcess, tmp_path: Path) -> None:
         (("--listener", "127.0.0.1:99999"), "--listener: expected HOST:PORT"),
         (("--tls-key", "x"), "--tls-key needs --tls-certificate"),
         (("--tls-certificate", "/nope"), "--tls-certificate /nope: "),
+        (("--users", "/nope"), "Cannot read /nope: No such file or directory"),
         (("--topic", "several"), "Topic several has 2 partitions; the topic of schemas has one"),
         (("--listener", "{taken}"), "Cannot listen on {taken}: "),
     ],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class SchemaRegistryOptions(ClusterOptions):
-    """The address, the topic and the certificate of a registry."""
+    """The address, the topic, the certificate and the users of a registry."""
 
     listener: str = value(
         "The address of the HTTP server; port 0 is a free one.",
@@ -30,6 +30,11 @@ class SchemaRegistryOptions(ClusterOptions):
     tls_key: str | None = value(
         "The PEM file with the certificate's key; default: the same file.", metavar="FILE"
     )
+    users: str | None = value(
+        "Require a login (HTTP basic) as a user of this file. Its lines are 'NAME: PASSWORD', or"
+        " 'NAME: PASSWORD,read-only' for a user that may only read.",
+        metavar="FILE",
+    )
 
 
 def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
@@ -38,7 +43,8 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
     Raises:
         UsageError: an option is missing or malformed.
         CommandFailed: the address cannot be used.
-        ConfigError: a package is missing, or the topic has several partitions.
+        ConfigError: a package is missing, the file of users is malformed, or the topic has several
+            partitions.
         ApiError: the topic can be neither created nor read.
     """
     require(options, "bootstrap_server")
@@ -51,7 +57,9 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
 
     from kafkapy.schemas.http_server import HttpServer
     from kafkapy.schemas.registry_service import API_TIMEOUT, open_registry
+    from kafkapy.schemas.users import load_users
 
+    users = load_users(options.users) if options.users is not None else None
     properties = API_TIMEOUT | properties_of(options.command_config)
     properties["bootstrap.servers"] = options.bootstrap_server or ""
     with (
@@ -64,7 +72,8 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
             env.stdout.flush()
 
         try:
-            asyncio.run(HttpServer(service).run_until_signal(host, port, tls, announce))
+            server = HttpServer(service, users)
+            asyncio.run(server.run_until_signal(host, port, tls, announce))
         except OSError as error:
             raise CommandFailed(f"Cannot listen on {options.listener}: {error}") from error
     return ExitStatus.SUCCESS
@@ -99,11 +108,14 @@ COMMAND: Final = Command(
     SchemaRegistryOptions,
     run,
     help="Serve a schema registry with the REST API of Confluent Schema Registry.",
-    groups={"What to serve": "listener topic", "HTTPS": "tls-certificate tls-key"},
+    groups={
+        "What to serve": "listener topic",
+        "HTTPS and login": "tls-certificate tls-key users",
+    },
     examples={
         "Serve at http://127.0.0.1:8081, which only this machine reaches.": "{B}",
-        "Serve HTTPS to other machines.": (
-            "--listener 0.0.0.0:8081 --tls-certificate server.pem {B}"
+        "Serve HTTPS to the users of a file.": (
+            "--listener 0.0.0.0:8081 --tls-certificate server.pem --users users.properties {B}"
         ),
     },
 )
