@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import struct
 import weakref
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, cast
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_crc import validate_crc
@@ -47,15 +47,30 @@ def open_files_for_logs(descriptors: int) -> int:
     return min(OPEN_FILES_MAX, descriptors // 2)
 
 
+class _PoolFileSystem:
+    """A file system whose files are opened by a pool (`FilePool.open_file`)."""
+
+    def __init__(self, fs: FileSystem, open_file: Callable[[str, bool], File]) -> None:
+        self._fs = fs
+        self._open_file = open_file
+
+    def open(self, path: str, create: bool = False) -> File:
+        return self._open_file(path, create)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._fs, name)
+
+
 class FilePool:
     """Bounds the number of open files, by the second-chance rule in order of opening.
 
-    `durable` writes files that must survive a crash of the machine. At most `held_max` more files
-    are kept open, for unsent records.
+    `fs` is for the other files of logs, in the thread of the pool. `durable` writes files that must
+    survive a crash of the machine. At most `held_max` more files are kept open, for unsent records.
     """
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
-        self.fs = fs
+        self._fs = fs
+        self.fs = cast("FileSystem", _PoolFileSystem(fs, self.open_file))
         self.durable = DurableFiles(fs, self.close_files)
         self.limit = limit or open_files_for_logs(fs.open_files_limit())
         self.held_max = max(1, self.limit // 2)
@@ -68,17 +83,21 @@ class FilePool:
         """
         while len(self._open_files) >= self.limit:
             self._close_oldest()
+        file = self.open_file(records.path, create)
+        self._open_files[records] = None
+        return file
+
+    def open_file(self, path: str, create: bool = False) -> File:
+        """Open any file. If connections use the descriptors, files of segments are closed, which
+        can be opened again: a change of a log that opens an index must not stop half-way.
+        """
         while True:
             try:
-                file = self.fs.open(records.path, create)
-                break
+                return self._fs.open(path, create)
             except OSError as error:
                 if error.errno not in SHORTAGE_ERRNOS or not self._open_files:
                     raise
-                # Connections use the descriptors. Close a log's file, which can be opened again.
                 self._close_oldest()
-        self._open_files[records] = None
-        return file
 
     def _close_oldest(self) -> None:
         """Close the file that was opened first, or give it its second chance."""

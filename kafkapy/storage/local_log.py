@@ -281,7 +281,7 @@ class LocalLog:
         self.pool.fs.open(self.segments.active.records.path).close()
 
     def check_truncation(self, offset: int) -> int:
-        """The log end offset after `truncate_to`. Raises the errors that would stop it half-way.
+        """The log end offset after `truncate_to`.
 
         Raises:
             OSError: descriptors are short.
@@ -290,7 +290,6 @@ class LocalLog:
         segment = self.segments[max(self.segments.floor_index(offset), 0)]
         end = segment.end_below(offset)[1]
         segment.transaction_index.entries()
-        self.check_descriptors()
         return end
 
     def truncate_to(self, offset: int, now_ms: int) -> None:

@@ -163,7 +163,7 @@ class LogCleaner:
     def _set_first_dirty_offset(self, log: UnifiedLog, offset: int) -> None:
         """Set and write the first dirty offset of a log. If the write fails, nothing changes."""
         offsets = {**self._offsets(log.log_dir), log.topic_partition: offset}
-        self._write(log.log_dir, offsets)
+        self._write(log, offsets)
         self._checkpoints[log.log_dir] = offsets
 
     def _offsets(self, log_dir: str) -> dict[TopicPartition, int]:
@@ -192,11 +192,10 @@ class LogCleaner:
                 path = f"{log.log_dir}/{CLEANER_CHECKPOINT}"
                 log.local.pool.durable.write(path, encode_offsets(self._without_deleted(offsets)))
 
-    def _write(self, log_dir: str, offsets: Mapping[TopicPartition, int]) -> None:
-        with convert_disk_errors(log_dir):
-            write_offsets(
-                self._fs, f"{log_dir}/{CLEANER_CHECKPOINT}", self._without_deleted(offsets)
-            )
+    def _write(self, log: UnifiedLog, offsets: Mapping[TopicPartition, int]) -> None:
+        path = f"{log.log_dir}/{CLEANER_CHECKPOINT}"
+        with convert_disk_errors(log.log_dir):
+            write_offsets(log.local.pool.fs, path, self._without_deleted(offsets))
 
     def _without_deleted(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return {tp: offset for tp, offset in offsets.items() if tp in self._manager.logs}

@@ -69,8 +69,8 @@ class LogManager:
         self.on_log_dir_failure = on_log_dir_failure or self.fail_log_dir
         self.on_log_deleted: Callable[[UnifiedLog], None] = lambda log: None
         self.on_log_truncated: Callable[[UnifiedLog], None] = lambda log: None
-        self._fs = fs
         self._pool = FilePool(fs, open_files_max)
+        self._fs = self._pool.fs
         self._configs = LogConfigs(broker_defaults)
         self._clock, self._random = clock, random
         self._producers = producers
@@ -78,7 +78,7 @@ class LogManager:
         self._dirs = {
             path: LogDir(path, DeletionQueue(fs)) for path in (p.rstrip("/") for p in log_dirs)
         }
-        self.future_logs = FutureLogs(self, self._dirs, fs, clock, random)
+        self.future_logs = FutureLogs(self, self._dirs, self._fs, clock, random)
 
     # start
 

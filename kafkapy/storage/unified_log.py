@@ -221,8 +221,7 @@ class UnifiedLog:
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> None:
         """Drop every batch that does not lie wholly below `offset`, with its epochs and producer
-        state. After an ApiError nothing has changed.
-        """
+        state. After an ApiError nothing has changed."""
         with self._convert_disk_errors():
             if offset < self.local.segments.first.base_offset:
                 self.truncate_fully_and_start_at(offset, now_ms)
@@ -231,6 +230,7 @@ class UnifiedLog:
                 logger.info("[%s] truncating to offset %d", self.topic_partition, offset)
                 end = self.local.check_truncation(offset)
                 self.producers.check_rebuild(self.local, self.log_start_offset, end)
+                self.local.check_descriptors()
                 with self._convert_disk_errors(changed=True):
                     self.local.truncate_to(offset, now_ms)
                     self.cleaning.record_truncation(self.segments.active.base_offset)

@@ -54,10 +54,11 @@ _CHECKPOINTS: Final = (
 
 
 def verify_log_dir(fs: FileSystem, log_dir: str) -> list[Problem]:
-    """Check the whole log directory of a broker that was stopped cleanly.
+    """Check the whole log directory of a broker that was stopped cleanly. An unreadable file is a
+    problem; the rest of its partition is not checked.
 
     Raises:
-        OSError: something cannot be read.
+        OSError: the directory cannot be listed.
     """
     problems: list[Problem] = []
     ends: dict[TopicPartition, int] = {}
@@ -69,16 +70,25 @@ def verify_log_dir(fs: FileSystem, log_dir: str) -> list[Problem]:
         except ConfigError as error:
             problems.append(Problem(f"{log_dir}/{entry.name}", str(error)))
             continue
-        if not state:
-            report = verify_partition(fs, f"{log_dir}/{entry.name}")
-            ends[topic_partition] = report.log_end_offset
-            problems += report.problems
+        if state:
+            continue
+        directory = f"{log_dir}/{entry.name}"
+        try:
+            report = verify_partition(fs, directory)
+        except OSError as error:
+            problems.append(unreadable(error, directory))
+            continue
+        ends[topic_partition] = report.log_end_offset
+        problems += report.problems
     for name in _CHECKPOINTS:
         path = f"{log_dir}/{name}"
         try:
             offsets = read_offsets(fs, path)
         except MalformedFile as error:
             problems.append(Problem(path, str(error)))
+            continue
+        except OSError as error:
+            problems.append(unreadable(error, path))
             continue
         for topic_partition, offset in offsets.items():
             end = ends.get(topic_partition)
@@ -87,6 +97,11 @@ def verify_log_dir(fs: FileSystem, log_dir: str) -> list[Problem]:
                     Problem(path, f"{topic_partition} has offset {offset}, its log ends at {end}")
                 )
     return problems
+
+
+def unreadable(error: OSError, path: str) -> Problem:
+    """The problem of a file, or of `path`, that cannot be read."""
+    return Problem(str(error.filename or path), str(error.strerror))
 
 
 def verify_partition(fs: FileSystem, directory: str) -> PartitionReport:

@@ -226,6 +226,7 @@ def test_a_cleaning_that_was_given_up_undoes_no_later_one(at: int) -> None:
     cleaning = cleaner.next_cleaning(builder.clock.now_ms)
     assert cleaning is not None
     cleaning.run()
+    builder.log.local.close_handles()
     short.descriptors_left = 0
     assert not cleaner.commit(cleaning, builder.clock.now_ms)
     short.descriptors_left = None

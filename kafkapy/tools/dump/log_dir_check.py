@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkapy.storage.filesystem import FileSystem, ReadOnlyFileSystem
-from kafkapy.storage.verify import Problem, verify_log_dir, verify_partition
+from kafkapy.storage.verify import Problem, unreadable, verify_log_dir, verify_partition
 
 
 def problems(path: str, fs: FileSystem | None = None) -> Iterator[Problem]:
@@ -21,4 +21,4 @@ def problems(path: str, fs: FileSystem | None = None) -> Iterator[Problem]:
         else:
             yield from verify_partition(fs, path).problems
     except OSError as error:
-        yield Problem(str(error.filename or path), str(error.strerror))
+        yield unreadable(error, path)

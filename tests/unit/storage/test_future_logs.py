@@ -364,6 +364,7 @@ def test_a_copy_does_not_take_the_logs_place_without_a_descriptor(tmp_path: Path
     two.move()
     two.copy()
     two.manager.future_logs.logs[TP].close(NOW_MS)
+    two.log.local.close_handles()
     disk.descriptors_left = 0
     with pytest.raises(StorageShortage):
         two.replace()

@@ -379,7 +379,8 @@ def test_a_cleaning_without_descriptors_keeps_none(tmp_path: Path, left: int) ->
     assert disk.open_files() == before
 
 
-def test_a_commit_without_descriptors_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_open_files", [True, False])
+def test_a_commit_without_descriptors_changes_nothing(tmp_path: Path, has_open_files: bool) -> None:
     """Whichever opening fails: the log is whole, and cleaned the next time."""
     for allowed in range(3):
         fs = ShortFileSystem(Disk())
@@ -391,6 +392,8 @@ def test_a_commit_without_descriptors_changes_nothing(tmp_path: Path) -> None:
         cleaning = worker.next_cleaning(NOW_MS)
         assert cleaning is not None
         cleaning.run()
+        if not has_open_files:
+            builder.log.local.close_handles()
         fs.descriptors_left = allowed
         worker.commit(cleaning, NOW_MS)
         fs.descriptors_left = None
@@ -569,12 +572,13 @@ def test_a_truncation_is_noted_at_once(tmp_path: Path) -> None:
 
 
 def test_a_truncation_that_cannot_be_noted_fails_the_directory(tmp_path: Path) -> None:
-    """The records are gone by then: a log that goes on would have the state of their producers."""
+    """The records are gone by then: a log that goes on would have the state of their producers.
+    Another process takes each descriptor that this one frees."""
 
     class LateShortage(ShortFileSystem):
         def _check(self, path: str) -> None:
-            if "cleaner-offset-checkpoint" in path:
-                super()._check(path)
+            if self.descriptors_left is not None and "cleaner-offset-checkpoint" in path:
+                raise OSError(errno.ENFILE, os.strerror(errno.ENFILE), path)
 
     disk = LateShortage(Disk())
     builder = fill(LogBuilder(tmp_path, disk, cleanup_policy="compact"))

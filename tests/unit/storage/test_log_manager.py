@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -561,14 +563,21 @@ def test_an_epoch_that_cannot_be_written_is_not_begun(tmp_path: Path, left: int)
     assert (log.log_end_offset, log.epochs.latest) == ((1, 3) if left else (0, -1))
 
 
-@pytest.mark.parametrize("left", [0, 1])
-def test_a_log_that_cannot_be_created_leaves_no_directory(tmp_path: Path, left: int) -> None:
+@pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex"])
+def test_a_log_that_cannot_be_created_leaves_no_directory(tmp_path: Path, suffix: str) -> None:
     """The next attempt is in another directory; the one of the first would keep the broker from
-    starting again, and the partition from moving there."""
-    disk = ShortFileSystem(Disk())
+    starting again, and the partition from moving there. Another process takes each descriptor that
+    this one frees."""
+
+    class LateShortage(ShortFileSystem):
+        def _check(self, path: str) -> None:
+            if self.descriptors_left is not None and path.endswith(suffix):
+                raise OSError(errno.ENFILE, os.strerror(errno.ENFILE), path)
+
+    disk = LateShortage(Disk())
     dirs = tmp_path / "a", tmp_path / "b"
     manager = manager_of(*dirs, fs=disk)  # type: ignore[arg-type]
-    disk.descriptors_left = left
+    disk.descriptors_left = 0
     with pytest.raises(StorageShortage):
         create(manager, 0)
     disk.descriptors_left = None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from kafkapy.storage.filesystem import OsFile, OsFileSystem
 from kafkapy.storage.verify import verify_log_dir, verify_partition
 from tests.harness.storage.log_builder import LogBuilder
 
@@ -67,6 +71,26 @@ def test_overlapping_segments(builder: LogBuilder) -> None:
         builder.path(f"00000000000000000003.{kind}").write_bytes(source.read_bytes())
     messages = [p.message for p in verify_partition(builder.fs, builder.directory).problems]
     assert "the segment before it ends at offset 14" in messages
+
+
+class Broken(OsFileSystem):
+    """Cannot read some files."""
+
+    def open(self, path: str, create: bool = False) -> OsFile:
+        if path.endswith(("orders-0/00000000000000000000.log", "cleaner-offset-checkpoint")):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return super().open(path, create)
+
+
+def test_an_unreadable_file_hides_no_other_problem(builder: LogBuilder, tmp_path: Path) -> None:
+    (tmp_path / "cleaner-offset-checkpoint").write_bytes(b"0\n0\n")
+    shutil.copytree(builder.directory, tmp_path / "orders-1")
+    (tmp_path / "orders-1" / f"{FIRST}.timeindex").unlink()
+    assert [str(problem) for problem in verify_log_dir(Broken(), builder.root)] == [
+        f"{builder.directory}/{FIRST}.log: Input/output error",
+        f"{tmp_path}/orders-1/{FIRST}.timeindex: missing",
+        f"{tmp_path}/cleaner-offset-checkpoint: Input/output error",
+    ]
 
 
 def test_the_log_directory_itself(builder: LogBuilder, tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ def test_a_replica_that_lacks_descriptors_begins_to_lead_when_it_is_asked_again(
     asked: list[bool] = []
     parts.replicas.on_log_dir_failure = lambda: asked.append(True)
     row = partition_state(isr=(1,), leader_epoch=1, partition_epoch=1)
+    parts.replicas.get("t", 0).log.local.close_handles()
     disk.descriptors_left = 0
     assert parts.apply_leader_and_isr(row).partition_errors == {TP: ErrorCode.KAFKA_STORAGE_ERROR}
     assert not parts.replicas.get("t", 0).is_leader
@@ -166,6 +167,8 @@ def test_a_log_that_cannot_be_cut_to_be_followed_costs_no_other_partition(tmp_pa
         partition_state(leader=3, isr=(1, 3), partition=index, leader_epoch=1, partition_epoch=1)
         for index in range(2)
     ]
+    for log in parts.logs.logs.values():
+        log.local.close_handles()
     disk.descriptors_left = 0
     parts.apply_leader_and_isr(*rows)
     assert announced == [0, 1]
