@@ -83,7 +83,8 @@ class HttpServer:
         user = self._user(request)
         body = _object(await request.read())
         accepts_unknown_fields = request.headers.get(_ACCEPTS_UNKNOWN_FIELDS, "").lower() == "true"
-        call = Call(request.match_info, request.query, body, accepts_unknown_fields, user.may_write)
+        query = {name: request.query.getall(name) for name in request.query}
+        call = Call(request.match_info, query, body, accepts_unknown_fields, user.may_write)
         answer = self._service.answer_known(handler, call)
         if answer is None:
             loop = asyncio.get_running_loop()

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from kafkapy.schemas.contract import Contract, read_contract
+
 
 class SchemaType(StrEnum):
     """The format of a schema. Avro is the default, and is not named in records and responses."""
@@ -71,6 +73,7 @@ class StoredSchema(NamedTuple):
     schema_type: SchemaType
     text: str
     references: tuple[Reference, ...] = ()
+    contract: Contract = Contract()
 
     @property
     def guid(self) -> str:
@@ -80,6 +83,7 @@ class StoredSchema(NamedTuple):
         for name, subject, version in self.references:
             content += (name + subject).encode(errors="replace")
             content += (version & 0xFFFFFFFF).to_bytes(4, "big")
+        content += "".join(self.contract.texts()).encode(errors="replace")
         return str(uuid.UUID(bytes=hashlib.md5(content, usedforsecurity=False).digest()))
 
     def fields(self) -> dict[str, Any]:
@@ -89,7 +93,7 @@ class StoredSchema(NamedTuple):
             found["schemaType"] = self.schema_type.value
         if self.references:
             found["references"] = [each._asdict() for each in self.references]
-        return found | {"schema": self.text}
+        return found | self.contract.fields() | {"schema": self.text}
 
 
 class Version(NamedTuple):
@@ -100,6 +104,17 @@ class Version(NamedTuple):
     schema_id: int
     schema: StoredSchema
     is_deleted: bool = False
+
+
+class Config(NamedTuple):
+    """The settings of a subject, or of all. `fields` is the JSON of their record, also with fields
+    of Confluent's registry that have no effect here. None is not set."""
+
+    fields: Mapping[str, Any]
+    level: Level | None
+    group: str | None
+    defaults: Contract
+    overrides: Contract
 
 
 class Record(NamedTuple):
@@ -127,9 +142,8 @@ def no_schema_record(subject: str, version: int) -> Record:
     return Record(_schema_key(subject, version), None)
 
 
-def level_record(subject: str | None, level: Level | None) -> Record:
-    value = None if level is None else _json({"compatibilityLevel": level.value})
-    return Record(_key("CONFIG", subject=subject), value)
+def config_record(subject: str | None, config: Config | None) -> Record:
+    return Record(_key("CONFIG", subject=subject), config and _json(config.fields))
 
 
 def mode_record(subject: str | None, mode: Mode | None) -> Record:
@@ -157,6 +171,7 @@ def read_version(value: bytes) -> Version:
                 SchemaType(fields.get("schemaType") or "AVRO"),
                 str(fields["schema"]),
                 read_references(fields.get("references")),
+                read_contract(fields.get("metadata"), fields.get("ruleSet")),
             ),
             bool(fields.get("deleted")),
         )
@@ -178,8 +193,28 @@ def read_references(given: Any) -> tuple[Reference, ...]:
         raise ValueError("a reference has a name, a subject and a version") from error
 
 
-def read_field(value: bytes, name: str) -> Any:
-    return _object(value).get(name)
+def read_config(given: Mapping[str, Any]) -> Config:
+    """Settings with these fields, of which None is not set.
+
+    Raises:
+        ValueError: a field has another type.
+    """
+    fields = {name: each for name, each in given.items() if each is not None}
+    level, group = fields.get("compatibilityLevel"), fields.get("compatibilityGroup")
+    if not isinstance(group, str | None):
+        raise ValueError("compatibilityGroup: expected a text")
+    return Config(
+        fields,
+        None if level is None else Level(level),
+        group,
+        read_contract(fields.get("defaultMetadata"), fields.get("defaultRuleSet")),
+        read_contract(fields.get("overrideMetadata"), fields.get("overrideRuleSet")),
+    )
+
+
+def value_fields(value: bytes) -> Mapping[str, Any]:
+    """The fields of a value; empty if it is not one."""
+    return _object(value)
 
 
 def _object(data: bytes) -> Mapping[str, Any]:

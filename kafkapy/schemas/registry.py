@@ -6,10 +6,11 @@ read from it (`RegistryState.apply`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkapy.schemas import rest_errors as errors
+from kafkapy.schemas.contract import VERSION_PROPERTY, Contract, RuleSet, check_rules
 from kafkapy.schemas.parsed_schema import InvalidSchema, ParsedSchema
 from kafkapy.schemas.records import (
     Level,
@@ -17,9 +18,10 @@ from kafkapy.schemas.records import (
     Record,
     StoredSchema,
     Version,
-    level_record,
+    config_record,
     mode_record,
     no_schema_record,
+    read_config,
     schema_record,
     subject_deleted_record,
 )
@@ -30,10 +32,12 @@ from kafkapy.schemas.schema_types import parse
 _REASONS_MAX: Final = 50
 _REASON_LENGTH_MAX: Final = 500
 _READ_ONLY: Final = (Mode.READONLY, Mode.READONLY_OVERRIDE)
+# The version of a registration that is the next one, and is kept in confluent:version.
+NEXT_VERSION: Final = -1
 
 
 class Decision(NamedTuple):
-    """An answer, as JSON, which is true once the records are written."""
+    """An answer, which is true once the records are written."""
 
     answer: Any
     records: Sequence[Record] = ()
@@ -48,35 +52,78 @@ class Registry:
     def register(
         self, subject: str, given: StoredSchema, schema_id: int | None, version: int | None
     ) -> Decision:
-        """Add a version, unless the subject has this schema. `schema_id` and `version` are only for
-        the mode IMPORT.
+        """Add a version, unless the subject has this schema. Without a text, it is the latest
+        version's, with another contract. Only the mode IMPORT takes any `schema_id` and `version`;
+        otherwise the version is the next one.
 
         Raises:
-            RestError: 409 incompatible, 42201 not a schema, 42205 not permitted in this mode.
+            RestError: 409 incompatible, 42201 not a schema, 42205 not permitted in this mode, 42210
+                a rule is wrong.
         """
         self._check_may_change(subject)
-        parsed = self._parse(given)
-        schema = given._replace(text=parsed.text)
-        is_import = self._state.mode(subject) is Mode.IMPORT
-        if not is_import and (schema_id is not None or version is not None):
+        _check_rules(given.contract)
+        if self._state.mode(subject) is Mode.IMPORT:
+            found = self._imported(subject, given, schema_id, version)
+        elif schema_id is not None:
             raise errors.not_permitted(f"Subject {subject} is not in import mode")
-        known = self._find(subject, schema, parsed)
-        if known is not None and schema_id in (None, known.schema_id):
-            return Decision(_ids(known))
-        if is_import:
-            self._check_import(subject, schema, schema_id, version)
         else:
-            reasons = self._incompatibilities(subject, schema, parsed, self._compared(subject))
-            if reasons:
-                raise errors.incompatible(subject, reasons)
+            found = self._next(subject, given, version)
         used = self._state.versions(subject, deleted=True)
-        new = Version(
+        if found in used:
+            return Decision(found)
+        records = [
+            no_schema_record(subject, each.version)
+            for each in used
+            if each.is_deleted and each.schema_id == found.schema_id
+        ]
+        return Decision(found, [*records, schema_record(found)])
+
+    def _imported(
+        self, subject: str, given: StoredSchema, schema_id: int | None, version: int | None
+    ) -> Version:
+        schema = self._canonical(given)
+        known = self._find(subject, schema)
+        if known is not None and schema_id in (None, known.schema_id):
+            return known
+        version = None if version == NEXT_VERSION else version
+        self._check_import(subject, schema, schema_id, version)
+        return self._new(subject, schema, schema_id, version)
+
+    def _next(self, subject: str, given: StoredSchema, version: int | None) -> Version:
+        """The version that has a schema, or else the next one."""
+        known = self._known(subject, given, version)
+        if known is not None:
+            return known
+        schema = self._completed(subject, given)
+        if version is None:
+            known = self._find(subject, schema)
+            if known is not None:
+                return known
+        new = self._new(subject, schema)
+        if version not in (None, NEXT_VERSION, new.version):
+            raise errors.invalid_schema(schema, "Version is not one more than previous version")
+        contract = schema.contract
+        if version is not None or contract.value(VERSION_PROPERTY) is not None:
+            schema = schema._replace(contract=contract.with_version(new.version))
+        reasons = self._incompatibilities(subject, schema, self._compared(subject, schema))
+        if reasons:
+            raise errors.incompatible(subject, reasons)
+        return self._new(subject, schema)
+
+    def _new(
+        self,
+        subject: str,
+        schema: StoredSchema,
+        schema_id: int | None = None,
+        version: int | None = None,
+    ) -> Version:
+        used = self._state.versions(subject, deleted=True)
+        return Version(
             subject,
             version or (used[-1].version + 1 if used else 1),
             schema_id or self._state.id_of(schema) or self._state.last_id + 1,
             schema,
         )
-        return Decision(_ids(new), [schema_record(new)])
 
     def look_up(self, subject: str, given: StoredSchema, *, deleted: bool) -> Version:
         """The version of a subject that has a schema.
@@ -86,8 +133,11 @@ class Registry:
         """
         if not self._state.versions(subject, deleted=deleted):
             raise errors.subject_not_found(subject)
-        parsed = self._parse(given)
-        found = self._find(subject, given._replace(text=parsed.text), parsed, deleted=deleted)
+        schema = self._canonical(given)
+        found = self._find(subject, schema, deleted=deleted)
+        if found is None:
+            completed = self._completed(subject, given)
+            found = self._find(subject, completed, deleted=deleted)
         if found is None:
             raise errors.schema_not_found()
         return found
@@ -101,12 +151,13 @@ class Registry:
         Raises:
             RestError: 42201 not a schema.
         """
-        return self._incompatibilities(subject, given, self._parse(given), compared)
+        schema = self._completed(subject, given)
+        return self._incompatibilities(subject, schema, self._of_group(subject, schema, compared))
 
     def _incompatibilities(
-        self, subject: str, given: StoredSchema, new: ParsedSchema, compared: Sequence[Version]
+        self, subject: str, given: StoredSchema, compared: Sequence[Version]
     ) -> list[str]:
-        level = self._state.level(subject)
+        level, new = self._state.level(subject), self._parse(given)
         reasons = []
         for each in reversed(compared):
             if each.schema.schema_type is not given.schema_type:
@@ -143,8 +194,8 @@ class Registry:
             records = [no_schema_record(subject, each.version) for each in found]
         else:
             records = [subject_deleted_record(subject, found[-1].version)]
-            if subject in self._state.levels:
-                records.append(level_record(subject, None))
+            if subject in self._state.configs:
+                records.append(config_record(subject, None))
             if subject in self._state.modes:
                 records.append(mode_record(subject, None))
         return Decision([each.version for each in affected], records)
@@ -167,20 +218,33 @@ class Registry:
             record = schema_record(version._replace(is_deleted=True))
         return Decision(version.version, [record])
 
-    def set_level(self, subject: str | None, level: Level | None) -> Decision:
-        """Set the level of a subject, or of all without one. None removes it.
+    def set_config(self, subject: str | None, changes: Mapping[str, Any]) -> Decision:
+        """Change fields of the settings of a subject, or of all without one. None removes a field.
 
         Raises:
-            RestError: 40401 there is none to remove, 42205.
+            RestError: 42201 a field has another type, 42205, 42210 a rule is wrong.
         """
         self._check_may_change(subject)
-        if level is not None:
-            return Decision({"compatibility": level.value}, [level_record(subject, level)])
-        known = self._state.levels.get(subject)
+        known = self._state.configs.get(subject)
+        try:
+            config = read_config({**(known.fields if known else {}), **changes})
+        except ValueError as error:
+            raise errors.RestError(42201, f"Invalid config: {error}") from error
+        for contract in (config.defaults, config.overrides):
+            _check_rules(contract)
+        return Decision(changes, [config_record(subject, config)])
+
+    def remove_config(self, subject: str | None) -> Decision:
+        """Remove the settings of a subject, or of all without one; the answer has the former ones.
+
+        Raises:
+            RestError: 40401 there are none, 42205.
+        """
+        self._check_may_change(subject)
+        known = self._state.configs.get(subject)
         if known is None and subject is not None:
             raise errors.subject_not_found(subject)
-        answer = {"compatibilityLevel": (known or Level.BACKWARD).value}
-        return Decision(answer, [level_record(subject, None)])
+        return Decision(known or read_config({}), [config_record(subject, None)])
 
     def set_mode(self, subject: str | None, mode: Mode | None, *, force: bool) -> Decision:
         """Set the mode of a subject, or of all without one. None removes it.
@@ -213,27 +277,72 @@ class Registry:
         except InvalidSchema as error:
             raise errors.invalid_schema(schema, str(error)) from error
 
-    def _find(
-        self, subject: str, schema: StoredSchema, parsed: ParsedSchema, *, deleted: bool = False
-    ) -> Version | None:
+    def _canonical(self, schema: StoredSchema) -> StoredSchema:
+        """A schema with its references as they are stored, and its text."""
+        references = []
+        for each in schema.references:
+            known = self._state.versions(each.subject)
+            latest = known[-1].version if known else each.version
+            references.append(each._replace(version=latest) if each.version == -1 else each)
+        schema = schema._replace(references=tuple(references))
+        return schema._replace(text=self._parse(schema).text)
+
+    def _completed(self, subject: str, given: StoredSchema) -> StoredSchema:
+        """A schema as it is registered: with the text and the contract of the latest version where
+        they are not given, and with the defaults and overrides of the subject."""
+        versions, config = self._state.versions(subject), self._state.config(subject)
+        if versions and not given.text:
+            given = versions[-1].schema._replace(contract=given.contract)
+        contract = given.contract
+        if versions:
+            contract = contract.or_else(versions[-1].schema.contract)
+        contract = config.defaults.merged(contract).merged(config.overrides)
+        return self._canonical(given)._replace(contract=contract)
+
+    def _known(self, subject: str, given: StoredSchema, version: int | None) -> Version | None:
+        """The version that has a schema with its contract as given. None if the contract has to be
+        completed, or if the registration is for a version that is not the latest."""
+        config, latest = self._state.config(subject), self._state.versions(subject)[-1:]
+        if not given.text or config.defaults != Contract() or config.overrides != Contract():
+            return None
+        found = self._find(subject, self._canonical(given))
+        is_for_found = version is None or (version == NEXT_VERSION and found in latest)
+        return found if is_for_found else None
+
+    def _find(self, subject: str, schema: StoredSchema, *, deleted: bool = False) -> Version | None:
         """The latest version of a subject with a schema; with another text of it, if none has
         this."""
         versions = self._state.versions(subject, deleted=deleted)[::-1]
         for each in versions:
             if each.schema == schema:
                 return each
+        bare = schema._replace(text="", contract=Contract())
         for each in versions:
-            is_alike = each.schema._replace(text="") == schema._replace(text="")
-            if is_alike and self._parse(each.schema).identity == parsed.identity:
+            is_alike = each.schema._replace(text="", contract=Contract()) == bare
+            if not (is_alike and _is_contract_of(each, schema.contract)):
+                continue
+            if self._parse(each.schema).identity == self._parse(schema).identity:
                 return each
         return None
 
-    def _compared(self, subject: str) -> list[Version]:
+    def _compared(self, subject: str, schema: StoredSchema) -> Sequence[Version]:
         """The versions that a new one must be compatible with."""
-        level, versions = self._state.level(subject), self._state.versions(subject)
+        level = self._state.level(subject)
         if level is Level.NONE:
             return []
+        versions = self._of_group(subject, schema, self._state.versions(subject))
         return versions if level.is_transitive else versions[-1:]
+
+    def _of_group(
+        self, subject: str, schema: StoredSchema, versions: Sequence[Version]
+    ) -> Sequence[Version]:
+        """The versions with the same value of the metadata property that is the subject's
+        compatibility group, if it has one."""
+        group = self._state.config(subject).group
+        if group is None:
+            return versions
+        value = schema.contract.value(group)
+        return [each for each in versions if each.schema.contract.value(group) == value]
 
     def _check_may_change(self, subject: str | None) -> None:
         if self._state.mode(subject) in _READ_ONLY:
@@ -257,5 +366,25 @@ class Registry:
             raise errors.referenced(version.subject, version.version)
 
 
-def _ids(version: Version) -> dict[str, Any]:
-    return {"id": version.schema_id, "guid": version.schema.guid}
+def _is_contract_of(version: Version, contract: Contract) -> bool:
+    """Whether a version has a contract. If only one of them has a confluent:version, it does not
+    count in the version's, and must be the version's number in the other."""
+    stored = version.schema.contract
+    if contract.version is None and stored.version is not None:
+        contract, stored = contract.with_version(None), stored.with_version(None)
+    elif contract.version is not None and stored.version is None:
+        if contract.version != version.version:
+            return False
+        contract, stored = contract.with_version(None), stored.with_version(None)
+    return contract == stored
+
+
+def _check_rules(contract: Contract) -> None:
+    """
+    Raises:
+        RestError: 42210.
+    """
+    try:
+        check_rules(contract.rules or RuleSet())
+    except ValueError as error:
+        raise errors.invalid_rules(str(error)) from error

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.schemas.contract import RuleSet, read_contract
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.wire_format import SchemaId
 
@@ -29,12 +30,24 @@ class NotRegistered(RegistryError):
 
 class RegisteredSchema(NamedTuple):
     """A schema, its id, and the texts of its references by name, each after those that it refers to
-    itself."""
+    itself. `write_rules` are the names of the rules that a client runs before it writes."""
 
     schema_id: SchemaId
     schema_type: SchemaType
     text: str
     references: tuple[tuple[str, str], ...]
+    write_rules: tuple[str, ...] = ()
+
+    def check_may_write(self) -> None:
+        """
+        Raises:
+            ConfigError: there are rules, which kafkapy does not run: a value could break them.
+        """
+        if self.write_rules:
+            raise ConfigError(
+                f"The schema {self.schema_id} has rules for values that are written, which kafkapy "
+                f"does not run: {', '.join(self.write_rules)}"
+            )
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -85,8 +98,13 @@ class RegistryClient(NamedTuple):
                 f"schema {answer['id']} is of the type {kind}; expected one of "
                 f"{', '.join(SchemaType)}"
             ) from None
-        references = tuple(found.items())
-        return RegisteredSchema(answer["id"], schema_type, answer["schema"], references)
+        try:
+            rules = read_contract(None, answer.get("ruleSet")).rules or RuleSet()
+        except ValueError as error:
+            raise RegistryError(f"schema {answer['id']} has malformed rules: {error}") from None
+        return RegisteredSchema(
+            answer["id"], schema_type, answer["schema"], tuple(found.items()), rules.write_rules
+        )
 
     def _add_references(self, answer: dict[str, Any], found: dict[str, str]) -> None:
         for reference in answer.get("references") or ():

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from kafkapy.schemas.records import (
+    Config,
     Level,
     Mode,
     Record,
     StoredSchema,
     Version,
     key_fields,
-    read_field,
+    read_config,
     read_version,
+    value_fields,
 )
 
 T = TypeVar("T")
@@ -28,7 +30,7 @@ class RegistryState:
     def __init__(self) -> None:
         self.subjects: dict[str, dict[int, Version]] = {}
         self.by_id: dict[int, StoredSchema] = {}
-        self.levels: dict[str | None, Level] = {}
+        self.configs: dict[str | None, Config] = {}
         self.modes: dict[str | None, Mode] = {}
         self.last_id = 0
         self._ids: dict[StoredSchema, int] = {}
@@ -46,12 +48,12 @@ class RegistryState:
                 case "SCHEMA":
                     self._remove(str(subject), int(key["version"]))
                 case "DELETE_SUBJECT" if value is not None:
-                    self._mark_deleted(str(subject), int(read_field(value, "version")))
+                    self._mark_deleted(str(subject), int(value_fields(value)["version"]))
                 case "CONFIG":
-                    level = None if value is None else read_field(value, "compatibilityLevel")
-                    _set(self.levels, subject, level and Level(level))
+                    config = None if value is None else read_config(value_fields(value))
+                    _set(self.configs, subject, config)
                 case "MODE":
-                    mode = None if value is None else read_field(value, "mode")
+                    mode = None if value is None else value_fields(value).get("mode")
                     _set(self.modes, subject, mode and Mode(mode))
         except (KeyError, TypeError, ValueError) as error:
             log.warning("A record of schemas is skipped: %r: %s", record.key, error)
@@ -82,9 +84,17 @@ class RegistryState:
             if any((r.subject, r.version) == (subject, version) for r in each.schema.references)
         ]
 
+    def config(self, subject: str | None) -> Config:
+        """The settings that count for a subject: its own, then those of all."""
+        fields: dict[str, Any] = {}
+        for each in (None, subject):
+            if each in self.configs:
+                fields |= self.configs[each].fields
+        return read_config(fields)
+
     def level(self, subject: str | None) -> Level:
         """The level that counts for a subject."""
-        return self.levels.get(subject) or self.levels.get(None) or Level.BACKWARD
+        return self.config(subject).level or Level.BACKWARD
 
     def mode(self, subject: str | None) -> Mode:
         """The mode that counts for a subject."""

@@ -5,12 +5,14 @@ A handler reads the path, the query and the body, and returns a decision of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkapy.schemas import rest_errors as errors
+from kafkapy.schemas.contract import read_contract
 from kafkapy.schemas.records import (
+    Config,
     Level,
     Mode,
     SchemaType,
@@ -18,7 +20,7 @@ from kafkapy.schemas.records import (
     Version,
     read_references,
 )
-from kafkapy.schemas.registry import Decision, Registry
+from kafkapy.schemas.registry import NEXT_VERSION, Decision, Registry
 from kafkapy.schemas.registry_state import RegistryState
 from kafkapy.schemas.rest_errors import RestError
 from kafkapy.schemas.schema_types import TYPES
@@ -31,14 +33,21 @@ _NUMBER_MAX: Final = 2**31 - 1
 _DIGITS_MAX: Final = 10
 _DEFAULT_CONTEXT: Final = ":.:"
 _CONTEXT: Final = ":."
+# The fields of a registration and of settings that change something, and are not supported.
+_UNSUPPORTED_OF_SCHEMA: Final = ("schemaTagsToAdd", "schemaTagsToRemove", "propagateSchemaTags")
+_UNSUPPORTED_OF_CONFIG: Final = ("alias", "validateFields", "validateRules", "compatibilityPolicy")
+_SUPPORTED_OF_CONFIG: Final = (
+    *("normalize", "compatibilityGroup"),
+    *("defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet"),
+)
 
 
 class Call(NamedTuple):
-    """A request: the names in its path, its query, and its body's JSON object. Earlier clients do
-    not accept fields that they do not know. Some users may only read."""
+    """A request: the names in its path, its query with all values of a name, and its body's JSON
+    object. Earlier clients do not accept fields that they do not know. Some users may only read."""
 
     path: Mapping[str, str]
-    query: Mapping[str, str]
+    query: Mapping[str, Sequence[str]]
     body: Mapping[str, Any]
     accepts_unknown_fields: bool = False
     may_write: bool = True
@@ -54,11 +63,15 @@ class Call(NamedTuple):
             raise errors.invalid_subject(name)
         return name
 
+    def word(self, name: str) -> str:
+        """The first value of a name in the query."""
+        return next(iter(self.query.get(name, ())), "")
+
     def flag(self, name: str) -> bool:
-        return self.query.get(name, "").lower() == "true"
+        return self.word(name).lower() == "true"
 
     def number(self, name: str, default: int) -> int:
-        found = _natural(self.query.get(name, ""))
+        found = _natural(self.word(name))
         return default if found is None else found
 
 
@@ -126,6 +139,17 @@ class RestApi:
         found = self._version(call)
         return Decision(_version_fields(found) | self._formatted(call, found.schema).fields())
 
+    def version_with_metadata(self, call: Call) -> Decision:
+        """The latest version with all the metadata properties that are in the query."""
+        wanted = list(zip(call.query.get("key", ()), call.query.get("value", ()), strict=False))
+        found = self._state.versions(call.subject, deleted=call.flag("deleted"))
+        if not found:
+            raise errors.subject_not_found(call.subject)
+        for each in reversed(found):
+            if all(each.schema.contract.value(name) == value for name, value in wanted):
+                return Decision(_version_fields(each) | self._formatted(call, each.schema).fields())
+        raise errors.schema_not_found()
+
     def version_text(self, call: Call) -> Decision:
         return Decision(RawSchema(self._formatted(call, self._version(call).schema).text))
 
@@ -135,15 +159,20 @@ class RestApi:
         return Decision(sorted({each.schema_id for each in users}))
 
     def register(self, call: Call) -> Decision:
+        _check_supported(call.body, _UNSUPPORTED_OF_SCHEMA, "registration")
+        version = call.body.get("version")
         found = self._registry.register(
             call.subject,
-            _given_schema(call.body),
+            _given_schema(
+                call.body, may_be_empty="metadata" in call.body or "ruleSet" in call.body
+            ),
             _positive(call.body, "id"),
-            _positive(call.body, "version"),
+            version if version == NEXT_VERSION else _positive(call.body, "version"),
         )
-        if not call.accepts_unknown_fields:
-            found = found._replace(answer={"id": found.answer["id"]})
-        return found
+        registered: Version = found.answer
+        if call.accepts_unknown_fields:
+            return found._replace(answer=_version_fields(registered))
+        return found._replace(answer={"id": registered.schema_id})
 
     def look_up(self, call: Call) -> Decision:
         found = self._registry.look_up(
@@ -173,21 +202,31 @@ class RestApi:
     def check_versions(self, call: Call) -> Decision:
         return self._check(call, self._state.versions(call.subject))
 
-    def level(self, call: Call) -> Decision:
-        return Decision({"compatibilityLevel": self._state.level(None).value})
+    def config(self, call: Call) -> Decision:
+        return Decision(_config_fields(self._state.config(None), Level.BACKWARD))
 
-    def subject_level(self, call: Call) -> Decision:
-        if call.subject not in self._state.levels and not call.flag("defaultToGlobal"):
+    def subject_config(self, call: Call) -> Decision:
+        if call.flag("defaultToGlobal"):
+            found = self._state.config(call.subject)
+            return Decision(_config_fields(found, Level.BACKWARD))
+        if call.subject not in self._state.configs:
             raise errors.no_compatibility(call.subject)
-        return Decision({"compatibilityLevel": self._state.level(call.subject).value})
+        return Decision(_config_fields(self._state.configs[call.subject]))
 
-    def set_level(self, call: Call) -> Decision:
-        text = "Invalid compatibility level. Valid values"
-        level = _choice(Level, call.body.get("compatibility"), 42203, text)
-        return self._registry.set_level(_subject_or_all(call), level)
+    def set_config(self, call: Call) -> Decision:
+        _check_supported(call.body, _UNSUPPORTED_OF_CONFIG, "config")
+        changes = {name: call.body[name] for name in _SUPPORTED_OF_CONFIG if name in call.body}
+        answer = dict(changes)
+        if "compatibility" in call.body or not changes:
+            text = "Invalid compatibility level. Valid values"
+            level = _choice(Level, call.body.get("compatibility"), 42203, text)
+            changes["compatibilityLevel"] = answer["compatibility"] = level.value
+        decision = self._registry.set_config(_subject_or_all(call), changes)
+        return decision._replace(answer=answer)
 
-    def remove_level(self, call: Call) -> Decision:
-        return self._registry.set_level(_subject_or_all(call), None)
+    def remove_config(self, call: Call) -> Decision:
+        decision = self._registry.remove_config(_subject_or_all(call))
+        return decision._replace(answer=_config_fields(decision.answer, Level.BACKWARD))
 
     # modes
 
@@ -221,7 +260,7 @@ class RestApi:
     # reading a request
 
     def _subjects(self, call: Call) -> list[str]:
-        prefix = call.query.get("subjectPrefix", "").removeprefix(_DEFAULT_CONTEXT)
+        prefix = call.word("subjectPrefix").removeprefix(_DEFAULT_CONTEXT)
         prefix = "" if prefix == ":*:" else prefix
         return [
             subject
@@ -241,7 +280,7 @@ class RestApi:
         return {"guid": schema.guid} | self._formatted(call, schema).fields()
 
     def _formatted(self, call: Call, schema: StoredSchema) -> StoredSchema:
-        name = call.query.get("format", "")
+        name = call.word("format")
         return self._registry.formatted(schema, name) if name else schema
 
     def _uses(self, call: Call) -> list[Version]:
@@ -298,6 +337,7 @@ ROUTES: Final[tuple[tuple[str, str, Callable[[RestApi, Call], Decision]], ...]] 
     ("GET", "/subjects", RestApi.subjects),
     ("POST", "/subjects/{subject}", RestApi.look_up),
     ("DELETE", "/subjects/{subject}", RestApi.delete_subject),
+    ("GET", "/subjects/{subject}/metadata", RestApi.version_with_metadata),
     ("GET", "/subjects/{subject}/versions", RestApi.versions),
     ("POST", "/subjects/{subject}/versions", RestApi.register),
     ("GET", "/subjects/{subject}/versions/{version}", RestApi.version),
@@ -306,12 +346,12 @@ ROUTES: Final[tuple[tuple[str, str, Callable[[RestApi, Call], Decision]], ...]] 
     ("GET", "/subjects/{subject}/versions/{version}/referencedby", RestApi.referrers),
     ("POST", "/compatibility/subjects/{subject}/versions", RestApi.check_versions),
     ("POST", "/compatibility/subjects/{subject}/versions/{version}", RestApi.check_version),
-    ("GET", "/config", RestApi.level),
-    ("PUT", "/config", RestApi.set_level),
-    ("DELETE", "/config", RestApi.remove_level),
-    ("GET", "/config/{subject}", RestApi.subject_level),
-    ("PUT", "/config/{subject}", RestApi.set_level),
-    ("DELETE", "/config/{subject}", RestApi.remove_level),
+    ("GET", "/config", RestApi.config),
+    ("PUT", "/config", RestApi.set_config),
+    ("DELETE", "/config", RestApi.remove_config),
+    ("GET", "/config/{subject}", RestApi.subject_config),
+    ("PUT", "/config/{subject}", RestApi.set_config),
+    ("DELETE", "/config/{subject}", RestApi.remove_config),
     ("GET", "/mode", RestApi.mode),
     ("PUT", "/mode", RestApi.set_mode),
     ("DELETE", "/mode", RestApi.remove_mode),
@@ -327,22 +367,41 @@ def _version_fields(found: Version) -> dict[str, Any]:
     return names | {"guid": found.schema.guid} | found.schema.fields() | deleted
 
 
-def _given_schema(body: Mapping[str, Any]) -> StoredSchema:
+def _config_fields(config: Config, default: Level | None = None) -> dict[str, Any]:
+    level = config.level or default
+    others = {name: each for name, each in config.fields.items() if name != "subject"}
+    return ({"compatibilityLevel": level.value} if level else {}) | others
+
+
+def _check_supported(body: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:
     """
     Raises:
-        RestError: 42201 the type is not known, or there is no schema.
+        RestError: 42205 a field would be ignored.
+    """
+    for name in names:
+        if body.get(name):
+            raise errors.not_permitted(f"This registry does not support {name} in a {where}")
+
+
+def _given_schema(body: Mapping[str, Any], *, may_be_empty: bool = False) -> StoredSchema:
+    """
+    Raises:
+        RestError: 42201 the type is not known, or there is no schema; a field has another type.
     """
     text, name = body.get("schema"), body.get("schemaType") or SchemaType.AVRO
-    if not isinstance(text, str) or not text.strip():
+    if may_be_empty and text is None:
+        text = ""
+    elif not isinstance(text, str) or not text.strip():
         raise RestError(42201, "Invalid schema: the request has no field 'schema' with a text")
     if name not in TYPES:
         known = ", ".join(TYPES)
         raise RestError(42201, f"Invalid schema type {name}. This registry has {known}")
     try:
         references = read_references(body.get("references"))
+        contract = read_contract(body.get("metadata"), body.get("ruleSet"))
     except ValueError as error:
         raise RestError(42201, f"Invalid schema: {error}") from error
-    return StoredSchema(SchemaType(name), text, references)
+    return StoredSchema(SchemaType(name), text, references, contract)
 
 
 def _positive(body: Mapping[str, Any], name: str) -> int | None:

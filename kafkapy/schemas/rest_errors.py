@@ -103,6 +103,10 @@ def invalid_schema(schema: StoredSchema, reason: str) -> RestError:
     )
 
 
+def invalid_rules(reason: str) -> RestError:
+    return RestError(42210, f"Invalid rule set: {reason}")
+
+
 def invalid_version(version: str) -> RestError:
     return RestError(
         42202,

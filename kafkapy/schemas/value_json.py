@@ -66,7 +66,9 @@ def encoder(registered: RegisteredSchema) -> Convert:
 
     Raises:
         CorruptValue: the schema cannot be parsed.
+        ConfigError: the schema has rules for values that are written.
     """
+    registered.check_may_write()
     schema = _parse(registered)
     beginning = id_bytes(registered.schema_id)
     if isinstance(schema, ProtobufSchema):

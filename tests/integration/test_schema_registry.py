@@ -10,9 +10,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.schema_registry import (
+    Metadata,
+    MetadataProperties,
+    RuleSet,
     Schema,
     SchemaRegistryClient,
     header_schema_id_serializer,
@@ -21,7 +25,13 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.schema_registry.error import SchemaRegistryError
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
-from confluent_kafka.serialization import MessageField, SerializationContext
+from confluent_kafka.schema_registry.rule_registry import RuleRegistry
+from confluent_kafka.schema_registry.serde import RuleContext, RuleExecutor
+from confluent_kafka.serialization import (
+    MessageField,
+    SerializationContext,
+    SerializationError,
+)
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.type import interval_pb2
 
@@ -126,6 +136,45 @@ def test_confluents_protobuf_serializers(clients: list[SchemaRegistryClient]) ->
     changed = source.replace(".google.protobuf.Timestamp start_time", "int64 start_time")
     with pytest.raises(SchemaRegistryError, match="message Interval, field 1: the type changed"):
         writer.register_schema("spans-value", Schema(changed, "PROTOBUF"))
+
+
+class Positive(RuleExecutor):
+    """A type of rules: the field that the expression names is positive."""
+
+    def type(self) -> str:
+        return "POSITIVE"
+
+    def configure(self, client_conf: dict[str, str], rule_conf: dict[str, str]) -> None:
+        """There is nothing to configure."""
+
+    def transform(self, ctx: RuleContext, message: Any) -> bool:
+        return bool(message[ctx.rule.expr] > 0)
+
+
+def test_confluents_data_contracts(
+    registries: list[SchemaRegistry], clients: list[SchemaRegistryClient]
+) -> None:
+    """Clients select versions by metadata, and run the rules that the registry has."""
+    writer, reader = clients
+    rule = {"name": "sold", "kind": "CONDITION", "type": "POSITIVE", "mode": "WRITE", "expr": "id"}
+    registries[0]("PUT", "/config/contracts-value", {"compatibilityGroup": "major"})
+    for schema, major in ((ORDER, "1"), (WRONG_ORDER, "2")):
+        contract = Metadata(None, MetadataProperties({"major": major}), None)
+        rules = RuleSet.from_dict({"domainRules": [rule] if major == "1" else []})
+        text = json.dumps(schema)
+        writer.register_schema("contracts-value", Schema(text, "AVRO", [], contract, rules))
+    first = reader.get_latest_with_metadata("contracts-value", {"major": "1"})
+    assert (first.version, reader.get_latest_version("contracts-value").version) == (1, 2)
+    context = SerializationContext("contracts", MessageField.VALUE)
+    conf = {"auto.register.schemas": False, "use.latest.with.metadata": {"major": "1"}}
+    executors = RuleRegistry()
+    executors.register_executor(Positive())
+    serialize = AvroSerializer(reader, None, conf=conf, rule_registry=executors)
+    data = serialize({"id": 7}, context)
+    assert AvroDeserializer(writer)(data, context) == {"id": 7}
+    with pytest.raises(SerializationError) as raised:
+        serialize({"id": -7}, context)
+    assert "Rule expr failed: id" in str(raised.value.__cause__)
 
 
 def test_confluents_client(clients: list[SchemaRegistryClient]) -> None:

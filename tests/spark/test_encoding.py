@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry import RuleSet, Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer
 from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer
@@ -232,6 +232,17 @@ def test_a_value_that_is_not_a_record(
         encode(spark.range(1), '"string"')
     with pytest.raises(ConfigError, match="has no field n; its fields: value"):
         encode(rows.withColumn("n", F.lit(1)), '"string"')
+
+
+def test_a_schema_with_rules_for_writers_is_refused(
+    spark: SparkSession, registry: SchemaRegistry, client: SchemaRegistryClient
+) -> None:
+    rule = {"name": "checked", "type": "CEL", "mode": "WRITE"}
+    rules = RuleSet.from_dict({"domainRules": [rule]})
+    client.register_schema("with-rules", Schema('"long"', "AVRO", rule_set=rules))
+    frame = spark.range(1).select("id", F.col("id").alias("value"))
+    with pytest.raises(ConfigError, match=r"rules for values that are written, .*: checked"):
+        kafkapy.spark.encode_values(frame, "with-rules", registry=registry.url)
 
 
 def test_keys_of_a_record_with_a_field_that_has_a_default(

@@ -157,8 +157,13 @@ def _fits(given: DataType, wanted: DataType) -> bool:
 
 @lru_cache(8)
 def _writer(given: ValueSchema) -> ValueWriter:
-    """The writer of this process."""
+    """The writer of this process.
+
+    Raises:
+        ConfigError: the schema has rules for values that are written.
+    """
     schema, _, message = given
+    schema.check_may_write()
     if schema.schema_type is SchemaType.PROTOBUF:
         from kafkapy.spark.values.protobuf_values import ProtobufWriter
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -23,7 +24,7 @@ class RegistryDesk:
 
     def __call__(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         path, _, query = path.partition("?")
-        words = dict(word.split("=") for word in query.split("&") if word)
+        words = parse_qs(query)
         for route_method, pattern, handler in ROUTES:
             names = _match(pattern, path)
             if route_method == method and names is not None:

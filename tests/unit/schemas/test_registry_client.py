@@ -98,6 +98,33 @@ def test_a_schema_by_its_guid(url: str) -> None:
     assert found == RegisteredSchema(guid, SchemaType.AVRO, '"long"', ())
 
 
+def test_a_schema_with_rules_cannot_be_written(url: str) -> None:
+    """kafkapy runs no rule, such as a condition of values, or an encryption of fields."""
+    rule = {"name": "checked", "type": "CEL", "mode": "WRITEREAD"}
+    rules = {
+        "migrationRules": [rule | {"name": "m", "mode": "UPDOWN"}],
+        "domainRules": [
+            rule,
+            rule | {"name": "r", "mode": "READ"},
+            rule | {"name": "off", "disabled": True},
+        ],
+        "encodingRules": [rule | {"name": "encrypted", "mode": "WRITE"}],
+    }
+    Handler.answers = {
+        "/schemas/ids/5": (200, {"schema": '"long"', "ruleSet": rules}),
+        "/schemas/ids/7": (200, {"schema": '"long"', "ruleSet": {"domainRules": {}}}),
+    }
+    client = registry_client(url)
+    with pytest.raises(ConfigError) as raised:
+        client.of_id(5).check_may_write()
+    assert str(raised.value) == (
+        "The schema 5 has rules for values that are written, which kafkapy does not run: checked, "
+        "encrypted"
+    )
+    with pytest.raises(RegistryError, match="schema 7 has malformed rules: domainRules: expected"):
+        client.of_id(7)
+
+
 def test_what_is_not_registered_is_not_asked_elsewhere(url: str) -> None:
     with pytest.raises(NotRegistered, match=f"{url}/schemas/ids/9: HTTP 404 nothing here"):
         RegistryClient((url, UNREACHABLE)).of_id(9)

@@ -27,7 +27,7 @@ def test_another_registry_comes_to_the_same_state() -> None:
     other = RegistryState()
     for each in desk.records:
         other.apply(each)
-    for name in ("subjects", "by_id", "levels", "modes", "last_id"):
+    for name in ("subjects", "by_id", "configs", "modes", "last_id"):
         assert getattr(other, name) == getattr(desk.state, name), name
     assert [each.is_deleted for each in other.versions("a", deleted=True)] == [True]
 
@@ -87,5 +87,5 @@ def test_a_record_that_is_not_understood_is_skipped(
     with caplog.at_level(logging.WARNING, "kafkapy.schemas"):
         state.apply(bad)
     assert not state.subjects
-    assert not state.levels
+    assert not state.configs
     assert bool(caplog.records) is (bad.key != b"\xff")

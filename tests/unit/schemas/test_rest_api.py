@@ -91,12 +91,14 @@ def test_the_last_id_of_a_content_counts(desk: RegistryDesk) -> None:
     }
 
 
-def test_only_clients_of_confluent_8_get_the_guid_of_a_registration(desk: RegistryDesk) -> None:
+def test_only_clients_of_confluent_8_get_the_whole_version_of_a_registration(
+    desk: RegistryDesk,
+) -> None:
     api = RestApi(desk.state, "cluster-1")
     call = Call({"subject": "a"}, {}, {"schema": TEXT})
     assert api.register(call).answer == {"id": 1}
     later = call._replace(accepts_unknown_fields=True)
-    assert api.register(later).answer == {"id": 1, "guid": GUID}
+    assert api.register(later).answer == ROW
 
 
 def test_a_schema_is_looked_up_in_its_subject(desk: RegistryDesk) -> None:
