@@ -74,7 +74,9 @@ class Registry:
         records = [
             no_schema_record(subject, each.version)
             for each in used
-            if each.is_deleted and each.schema_id == found.schema_id
+            if each.is_deleted
+            and each.schema_id == found.schema_id
+            and each.version < found.version
         ]
         return Decision(found, [*records, schema_record(found)])
 
