@@ -34,6 +34,7 @@ _REASON_LENGTH_MAX: Final = 500
 _READ_ONLY: Final = (Mode.READONLY, Mode.READONLY_OVERRIDE)
 # The version of a registration that is the next one, and is kept in confluent:version.
 NEXT_VERSION: Final = -1
+_RESERVED: Final = ("__GLOBAL", "__EMPTY")  # names of Confluent's REST API
 
 
 class Decision(NamedTuple):
@@ -64,10 +65,8 @@ class Registry:
         _check_rules(given.contract)
         if self._state.mode(subject) is Mode.IMPORT:
             found = self._imported(subject, given, schema_id, version)
-        elif schema_id is not None:
-            raise errors.not_permitted(f"Subject {subject} is not in import mode")
         else:
-            found = self._next(subject, given, version)
+            found = self._next(subject, given, version, schema_id)
         used = self._state.versions(subject, deleted=True)
         if found in used:
             return Decision(found)
@@ -83,19 +82,25 @@ class Registry:
     def _imported(
         self, subject: str, given: StoredSchema, schema_id: int | None, version: int | None
     ) -> Version:
+        if schema_id is None:
+            raise errors.not_permitted(f"Subject {subject} is not in read-write mode")
         schema = self._canonical(given)
         known = self._find(subject, schema)
-        if known is not None and schema_id in (None, known.schema_id):
+        if known is not None and known.schema_id == schema_id:
             return known
         version = None if version == NEXT_VERSION else version
         self._check_import(subject, schema, schema_id, version)
         return self._new(subject, schema, schema_id, version)
 
-    def _next(self, subject: str, given: StoredSchema, version: int | None) -> Version:
+    def _next(
+        self, subject: str, given: StoredSchema, version: int | None, schema_id: int | None
+    ) -> Version:
         """The version that has a schema, or else the next one."""
         known = self._known(subject, given, version)
-        if known is not None:
+        if known is not None and schema_id in (None, known.schema_id):
             return known
+        if schema_id is not None:
+            raise errors.not_permitted(f"Subject {subject} is not in import mode")
         schema = self._completed(subject, given)
         if version is None:
             known = self._find(subject, schema)
@@ -249,21 +254,27 @@ class Registry:
         return Decision(known or read_config({}), [config_record(subject, None)])
 
     def set_mode(self, subject: str | None, mode: Mode | None, *, force: bool) -> Decision:
-        """Set the mode of a subject, or of all without one. None removes it.
+        """Set the mode of a subject, or of all without one. None removes it. IMPORT removes
+        soft-deleted versions, because other schemas may be imported with their numbers.
 
         Raises:
-            RestError: 40401 there is none to remove, 42205 IMPORT while there are schemas.
+            RestError: 40401 there is none to remove, 42205 IMPORT while there are schemas, 42208.
         """
+        _check_name(subject)
         known = self._state.modes.get(subject)
         if mode is None:
             if known is None and subject is not None:
                 raise errors.subject_not_found(subject)
             answer = {"mode": (known or Mode.READWRITE).value}
             return Decision(answer, [mode_record(subject, None)])
-        has_schemas = self._state.versions(subject) if subject else self._state.subjects
-        if mode is Mode.IMPORT and known is not mode and has_schemas and not force:
-            raise errors.not_permitted("Cannot import since found existing subjects")
-        return Decision({"mode": mode.value}, [mode_record(subject, mode)])
+        records = [mode_record(subject, mode)]
+        if mode is Mode.IMPORT and known is not mode and not force:
+            for name in [subject] if subject else sorted(self._state.subjects):
+                if self._state.versions(name):
+                    raise errors.not_permitted("Cannot import since found existing subjects")
+                removed = self._state.versions(name, deleted=True)
+                records += [no_schema_record(name, each.version) for each in removed]
+        return Decision({"mode": mode.value}, records)
 
     def formatted(self, schema: StoredSchema, name: str) -> StoredSchema:
         """A schema with the text in a format.
@@ -347,6 +358,7 @@ class Registry:
         return [each for each in versions if each.schema.contract.value(group) == value]
 
     def _check_may_change(self, subject: str | None) -> None:
+        _check_name(subject)
         if self._state.mode(subject) in _READ_ONLY:
             where = "The registry" if subject is None else f"Subject {subject}"
             raise errors.not_permitted(f"{where} is in read-only mode")
@@ -366,6 +378,17 @@ class Registry:
     def _check_not_referenced(self, version: Version) -> None:
         if self._state.referrers(version.subject, version.version):
             raise errors.referenced(version.subject, version.version)
+
+
+def _check_name(subject: str | None) -> None:
+    """
+    Raises:
+        RestError: 42208 a reserved name, or a control character.
+    """
+    if subject in _RESERVED or any(
+        char < " " or "\x7f" <= char <= "\x9f" for char in subject or ""
+    ):
+        raise errors.invalid_subject(subject or "")
 
 
 def _is_contract_of(version: Version, contract: Contract) -> bool:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkapy.schemas import rest_errors as errors
-from kafkapy.schemas.contract import read_contract
+from kafkapy.schemas.contract import Contract, read_contract
 from kafkapy.schemas.records import (
     Config,
     Level,
@@ -130,9 +130,10 @@ class RestApi:
         return Decision(list(_page(call, self._subjects(call))))
 
     def versions(self, call: Call) -> Decision:
-        found = self._state.versions(call.subject, deleted=call.flag("deleted"))
-        if not found:
+        is_known = self._state.versions(call.subject, deleted=_asks_for_deleted(call))
+        if not is_known:
             raise errors.subject_not_found(call.subject)
+        found = self._asked_versions(call, call.subject)
         return Decision([each.version for each in _page(call, found)])
 
     def version(self, call: Call) -> Decision:
@@ -170,9 +171,12 @@ class RestApi:
             version if version == NEXT_VERSION else _positive(call.body, "version"),
         )
         registered: Version = found.answer
+        answer: dict[str, Any] = {"id": registered.schema_id}
         if call.accepts_unknown_fields:
-            return found._replace(answer=_version_fields(registered))
-        return found._replace(answer={"id": registered.schema_id})
+            answer = _version_fields(registered)
+        elif registered.schema.contract != Contract():  # a serializer must know of its rules
+            answer |= {"version": registered.version} | registered.schema.fields()
+        return found._replace(answer=answer)
 
     def look_up(self, call: Call) -> Decision:
         found = self._registry.look_up(
@@ -191,13 +195,11 @@ class RestApi:
     # compatibility
 
     def check_version(self, call: Call) -> Decision:
-        try:
-            compared = [self._version(call)]
-        except RestError:
-            if call.path["version"] not in _LATEST:
-                raise
-            compared = []
-        return self._check(call, compared)
+        if self._state.versions(call.subject):
+            return self._check(call, [self._version(call)])
+        if call.path["version"].lower() in _LATEST:
+            return self._check(call, [])
+        raise errors.version_not_found(_natural(call.path["version"]) or 0)
 
     def check_versions(self, call: Call) -> Decision:
         return self._check(call, self._state.versions(call.subject))
@@ -211,13 +213,14 @@ class RestApi:
             return Decision(_config_fields(found, Level.BACKWARD))
         if call.subject not in self._state.configs:
             raise errors.no_compatibility(call.subject)
-        return Decision(_config_fields(self._state.configs[call.subject]))
+        level = self._state.level(call.subject)
+        return Decision(_config_fields(self._state.configs[call.subject], level))
 
     def set_config(self, call: Call) -> Decision:
         _check_supported(call.body, _UNSUPPORTED_OF_CONFIG, "config")
         changes = {name: call.body[name] for name in _SUPPORTED_OF_CONFIG if name in call.body}
         answer = dict(changes)
-        if "compatibility" in call.body or not changes:
+        if call.body.get("compatibility") is not None or not changes:
             text = "Invalid compatibility level. Valid values"
             level = _choice(Level, call.body.get("compatibility"), 42203, text)
             changes["compatibilityLevel"] = answer["compatibility"] = level.value
@@ -234,9 +237,11 @@ class RestApi:
         return Decision({"mode": self._state.mode(None).value})
 
     def subject_mode(self, call: Call) -> Decision:
-        if call.subject not in self._state.modes and not call.flag("defaultToGlobal"):
+        mode = self._state.mode(call.subject)
+        is_own = call.subject in self._state.modes or mode is Mode.READONLY_OVERRIDE
+        if not (is_own or call.flag("defaultToGlobal")):
             raise errors.no_mode(call.subject)
-        return Decision({"mode": self._state.mode(call.subject).value})
+        return Decision({"mode": mode.value})
 
     def set_mode(self, call: Call) -> Decision:
         mode = _choice(Mode, call.body.get("mode"), 42204, "Invalid mode. Valid values")
@@ -265,9 +270,17 @@ class RestApi:
         return [
             subject
             for subject in sorted(self._state.subjects)
-            if subject.startswith(prefix)
-            and self._state.versions(subject, deleted=call.flag("deleted"))
+            if subject.startswith(prefix) and self._is_asked_for(call, subject)
         ]
+
+    def _is_asked_for(self, call: Call, subject: str) -> bool:
+        if call.flag("deletedOnly"):
+            return not self._state.versions(subject)
+        return bool(self._state.versions(subject, deleted=call.flag("deleted")))
+
+    def _asked_versions(self, call: Call, subject: str) -> list[Version]:
+        found = self._state.versions(subject, deleted=_asks_for_deleted(call))
+        return [each for each in found if each.is_deleted or not call.flag("deletedOnly")]
 
     def _schema(self, call: Call) -> StoredSchema:
         schema_id = _schema_id(call)
@@ -295,7 +308,7 @@ class RestApi:
             RestError: 40401 no such subject, 40402 no such version, 42202 not a version.
         """
         text, subject = call.path["version"], call.subject
-        is_latest, number = text in _LATEST, _natural(text)
+        is_latest, number = text.lower() in _LATEST, _natural(text)
         if not is_latest and not number:
             raise errors.invalid_version(text)
         deleted = call.flag("deleted") or (deleted and not is_latest)
@@ -311,7 +324,12 @@ class RestApi:
 
     def _check(self, call: Call, compared: list[Version]) -> Decision:
         given = _given_schema(call.body)
-        reasons = self._registry.incompatibilities(call.subject, given, compared)
+        try:
+            reasons = self._registry.incompatibilities(call.subject, given, compared)
+        except RestError as error:
+            if not call.flag("verbose"):
+                raise
+            reasons = [error.message]
         answer: dict[str, Any] = {"is_compatible": not reasons}
         if call.flag("verbose"):
             answer["messages"] = reasons
@@ -367,10 +385,13 @@ def _version_fields(found: Version) -> dict[str, Any]:
     return names | {"guid": found.schema.guid} | found.schema.fields() | deleted
 
 
-def _config_fields(config: Config, default: Level | None = None) -> dict[str, Any]:
-    level = config.level or default
+def _asks_for_deleted(call: Call) -> bool:
+    return call.flag("deleted") or call.flag("deletedOnly")
+
+
+def _config_fields(config: Config, default: Level) -> dict[str, Any]:
     others = {name: each for name, each in config.fields.items() if name != "subject"}
-    return ({"compatibilityLevel": level.value} if level else {}) | others
+    return {"compatibilityLevel": (config.level or default).value} | others
 
 
 def _check_supported(body: Mapping[str, Any], names: tuple[str, ...], where: str) -> None:

@@ -104,7 +104,10 @@ def test_fields_of_a_config_are_changed_one_by_one(desk: RegistryDesk) -> None:
     assert desk("DELETE", "/config/a") == {"compatibilityLevel": "NONE", **contract}
     assert desk.refusal("GET", "/config/a").code == 40408
     desk("PUT", "/config/a", {"compatibilityGroup": "major"})
-    assert desk("GET", "/config/a") == {"compatibilityGroup": "major"}
+    assert desk("GET", "/config/a") == {
+        "compatibilityLevel": "BACKWARD",
+        "compatibilityGroup": "major",
+    }
     assert desk("GET", "/config/a?defaultToGlobal=true") == {
         "compatibilityLevel": "BACKWARD",
         "compatibilityGroup": "major",
