@@ -113,6 +113,7 @@ class Config(NamedTuple):
     fields: Mapping[str, Any]
     level: Level | None
     group: str | None
+    alias: str | None
     defaults: Contract
     overrides: Contract
 
@@ -200,13 +201,15 @@ def read_config(given: Mapping[str, Any]) -> Config:
         ValueError: a field has another type.
     """
     fields = {name: each for name, each in given.items() if each is not None}
-    level, group = fields.get("compatibilityLevel"), fields.get("compatibilityGroup")
-    if not isinstance(group, str | None):
-        raise ValueError("compatibilityGroup: expected a text")
+    level = fields.get("compatibilityLevel")
+    for name in ("compatibilityGroup", "alias"):
+        if not isinstance(fields.get(name), str | None):
+            raise ValueError(f"{name}: expected a text")
     return Config(
         fields,
         None if level is None else Level(level),
-        group,
+        fields.get("compatibilityGroup"),
+        fields.get("alias"),
         read_contract(fields.get("defaultMetadata"), fields.get("defaultRuleSet")),
         read_contract(fields.get("overrideMetadata"), fields.get("overrideRuleSet")),
     )

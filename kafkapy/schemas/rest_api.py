@@ -35,9 +35,9 @@ _DEFAULT_CONTEXT: Final = ":.:"
 _CONTEXT: Final = ":."
 # The fields of a registration and of settings that change something, and are not supported.
 _UNSUPPORTED_OF_SCHEMA: Final = ("schemaTagsToAdd", "schemaTagsToRemove", "propagateSchemaTags")
-_UNSUPPORTED_OF_CONFIG: Final = ("alias", "validateFields", "validateRules", "compatibilityPolicy")
+_UNSUPPORTED_OF_CONFIG: Final = ("validateFields", "validateRules", "compatibilityPolicy")
 _SUPPORTED_OF_CONFIG: Final = (
-    *("normalize", "compatibilityGroup"),
+    *("alias", "normalize", "compatibilityGroup"),
     *("defaultMetadata", "overrideMetadata", "defaultRuleSet", "overrideRuleSet"),
 )
 
@@ -130,10 +130,10 @@ class RestApi:
         return Decision(list(_page(call, self._subjects(call))))
 
     def versions(self, call: Call) -> Decision:
-        is_known = self._state.versions(call.subject, deleted=_asks_for_deleted(call))
+        is_known = self._state.versions(self._subject(call), deleted=_asks_for_deleted(call))
         if not is_known:
-            raise errors.subject_not_found(call.subject)
-        found = self._asked_versions(call, call.subject)
+            raise errors.subject_not_found(self._subject(call))
+        found = self._asked_versions(call, self._subject(call))
         return Decision([each.version for each in _page(call, found)])
 
     def version(self, call: Call) -> Decision:
@@ -143,9 +143,9 @@ class RestApi:
     def version_with_metadata(self, call: Call) -> Decision:
         """The latest version with all the metadata properties that are in the query."""
         wanted = list(zip(call.query.get("key", ()), call.query.get("value", ()), strict=False))
-        found = self._state.versions(call.subject, deleted=call.flag("deleted"))
+        found = self._state.versions(self._subject(call), deleted=call.flag("deleted"))
         if not found:
-            raise errors.subject_not_found(call.subject)
+            raise errors.subject_not_found(self._subject(call))
         for each in reversed(found):
             if all(each.schema.contract.value(name) == value for name, value in wanted):
                 return Decision(_version_fields(each) | self._formatted(call, each.schema).fields())
@@ -163,7 +163,7 @@ class RestApi:
         _check_supported(call.body, _UNSUPPORTED_OF_SCHEMA, "registration")
         version = call.body.get("version")
         found = self._registry.register(
-            call.subject,
+            self._subject(call),
             _given_schema(
                 call.body, may_be_empty="metadata" in call.body or "ruleSet" in call.body
             ),
@@ -180,12 +180,12 @@ class RestApi:
 
     def look_up(self, call: Call) -> Decision:
         found = self._registry.look_up(
-            call.subject, _given_schema(call.body), deleted=call.flag("deleted")
+            self._subject(call), _given_schema(call.body), deleted=call.flag("deleted")
         )
         return Decision(_version_fields(found))
 
     def delete_subject(self, call: Call) -> Decision:
-        return self._registry.delete_subject(call.subject, permanent=call.flag("permanent"))
+        return self._registry.delete_subject(self._subject(call), permanent=call.flag("permanent"))
 
     def delete_version(self, call: Call) -> Decision:
         return self._registry.delete_version(
@@ -195,14 +195,14 @@ class RestApi:
     # compatibility
 
     def check_version(self, call: Call) -> Decision:
-        if self._state.versions(call.subject):
+        if self._state.versions(self._subject(call)):
             return self._check(call, [self._version(call)])
         if call.path["version"].lower() in _LATEST:
             return self._check(call, [])
         raise errors.version_not_found(_natural(call.path["version"]) or 0)
 
     def check_versions(self, call: Call) -> Decision:
-        return self._check(call, self._state.versions(call.subject))
+        return self._check(call, self._state.versions(self._subject(call)))
 
     def config(self, call: Call) -> Decision:
         return Decision(_config_fields(self._state.config(None), Level.BACKWARD))
@@ -264,6 +264,11 @@ class RestApi:
 
     # reading a request
 
+    def _subject(self, call: Call) -> str:
+        """The subject in the path or, if it is an alias, the one that it stands for."""
+        name = call.subject
+        return self._state.configs[name].alias or name if name in self._state.configs else name
+
     def _subjects(self, call: Call) -> list[str]:
         prefix = call.word("subjectPrefix").removeprefix(_DEFAULT_CONTEXT)
         prefix = "" if prefix == ":*:" else prefix
@@ -307,7 +312,7 @@ class RestApi:
         Raises:
             RestError: 40401 no such subject, 40402 no such version, 42202 not a version.
         """
-        text, subject = call.path["version"], call.subject
+        text, subject = call.path["version"], self._subject(call)
         is_latest, number = text.lower() in _LATEST, _natural(text)
         if not is_latest and not number:
             raise errors.invalid_version(text)
@@ -325,7 +330,7 @@ class RestApi:
     def _check(self, call: Call, compared: list[Version]) -> Decision:
         given = _given_schema(call.body)
         try:
-            reasons = self._registry.incompatibilities(call.subject, given, compared)
+            reasons = self._registry.incompatibilities(self._subject(call), given, compared)
         except RestError as error:
             if not call.flag("verbose"):
                 raise

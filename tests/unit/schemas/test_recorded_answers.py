@@ -1,8 +1,8 @@
 """Sequences of requests, with the answers of Confluent Schema Registry 7.9.0.
 
 The project wushilin/rust-schema-registry (Apache License 2.0) recorded them for its own tests. An
-expected number is an id, or the code of an error. Left out are contexts, aliases, tags in schemas,
-and the texts of errors.
+expected number is an id, or the code of an error. Left out are contexts, tags in schemas, and the
+texts of errors.
 """
 
 from __future__ import annotations
@@ -324,6 +324,27 @@ SEQUENCES: dict[str, list[Step]] = {
         delete("/mode/a", 40401),
         put("/mode", {"mode": "READONLY_OVERRIDE"}, mode="READONLY_OVERRIDE"),
         get("/mode/a", {"mode": "READONLY_OVERRIDE"}),
+    ],
+    "aliases": [
+        register("target", USER, 1),
+        put("/config/alias", {"alias": "target"}, alias="target"),
+        register("alias", USER_AGE, 2),
+        get("/subjects/target/versions", [1, 2]),
+        get("/subjects/alias/versions", [1, 2]),
+        look_up("alias", USER, {"subject": "target", "id": 1, "version": 1, "schema": USER}),
+        check("alias/versions/latest", USER_INT, False),
+        get("/subjects/alias/versions/1/referencedby", []),
+        get("/config/alias", {"alias": "target", "compatibilityLevel": "BACKWARD"}),
+        put("/mode/alias", {"mode": "READONLY"}, mode="READONLY"),
+        get("/mode/alias", {"mode": "READONLY"}),
+        get("/mode/target", 40409),
+        delete("/mode/alias", {"mode": "READONLY"}),
+        delete("/subjects/alias/versions/2", 2),
+        get("/subjects/target/versions", [1]),
+        put("/config/chain", {"alias": "alias"}, alias="alias"),
+        get("/subjects/chain/versions", 40401),
+        delete("/subjects/alias", [1]),
+        get("/subjects/target/versions?deleted=true", [1, 2]),
     ],
     "checks of compatibility": [
         check("missing/versions", STRING, True),

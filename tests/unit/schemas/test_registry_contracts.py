@@ -190,7 +190,7 @@ def test_the_version_of_a_reference_may_be_the_latest(desk: RegistryDesk) -> Non
         ("POST", "/subjects/a/versions", {"metadata": {"properties": []}}, 42201),
         ("POST", "/subjects/a/versions", {"ruleSet": {"domainRules": [{}]}}, 42210),
         ("POST", "/subjects/a/versions", {"schemaTagsToAdd": [{}]}, 42205),
-        ("PUT", "/config/a", {"compatibility": "FULL", "alias": "b"}, 42205),
+        ("PUT", "/config/a", {"alias": 1}, 42201),
         ("PUT", "/config", {"validateFields": True}, 42205),
         ("PUT", "/config", {"defaultMetadata": []}, 42201),
         ("PUT", "/config", {"compatibilityGroup": 1}, 42201),
