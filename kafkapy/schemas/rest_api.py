@@ -130,10 +130,13 @@ class RestApi:
         return Decision(list(_page(call, self._subjects(call))))
 
     def versions(self, call: Call) -> Decision:
-        is_known = self._state.versions(self._subject(call), deleted=_asks_for_deleted(call))
-        if not is_known:
+        is_deleted_only = call.flag("deletedOnly")
+        found = self._state.versions(
+            self._subject(call), deleted=call.flag("deleted") or is_deleted_only
+        )
+        if not found:
             raise errors.subject_not_found(self._subject(call))
-        found = self._asked_versions(call, self._subject(call))
+        found = [each for each in found if each.is_deleted or not is_deleted_only]
         return Decision([each.version for each in _page(call, found)])
 
     def version(self, call: Call) -> Decision:
@@ -283,10 +286,6 @@ class RestApi:
             return not self._state.versions(subject)
         return bool(self._state.versions(subject, deleted=call.flag("deleted")))
 
-    def _asked_versions(self, call: Call, subject: str) -> list[Version]:
-        found = self._state.versions(subject, deleted=_asks_for_deleted(call))
-        return [each for each in found if each.is_deleted or not call.flag("deletedOnly")]
-
     def _schema(self, call: Call) -> StoredSchema:
         schema_id = _schema_id(call)
         found = self._state.by_id.get(schema_id)
@@ -390,10 +389,6 @@ def _version_fields(found: Version) -> dict[str, Any]:
     return names | {"guid": found.schema.guid} | found.schema.fields() | deleted
 
 
-def _asks_for_deleted(call: Call) -> bool:
-    return call.flag("deleted") or call.flag("deletedOnly")
-
-
 def _config_fields(config: Config, default: Level) -> dict[str, Any]:
     others = {name: each for name, each in config.fields.items() if name != "subject"}
     return {"compatibilityLevel": (config.level or default).value} | others
@@ -415,7 +410,7 @@ def _given_schema(body: Mapping[str, Any], *, may_be_empty: bool = False) -> Sto
         RestError: 42201 the type is not known, or there is no schema; a field has another type.
     """
     text, name = body.get("schema"), body.get("schemaType") or SchemaType.AVRO
-    if may_be_empty and text is None:
+    if may_be_empty and text in (None, ""):
         text = ""
     elif not isinstance(text, str) or not text.strip():
         raise RestError(42201, "Invalid schema: the request has no field 'schema' with a text")

@@ -1,4 +1,4 @@
-"""The users of a schema registry, who log in with HTTP basic authentication (RFC 7617)."""
+"""Authenticates the users of a schema registry (HTTP basic authentication, RFC 7617)."""
 
 from __future__ import annotations
 

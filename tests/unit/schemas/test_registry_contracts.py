@@ -70,7 +70,7 @@ def test_a_serializer_without_the_contract_finds_the_version(desk: RegistryDesk)
 
 def test_a_contract_alone_is_for_the_latest_schema(desk: RegistryDesk) -> None:
     desk.register("a", FIRST)
-    desk("POST", "/subjects/a/versions", {"metadata": properties(owner="x")})
+    desk("POST", "/subjects/a/versions", {"schema": "", "metadata": properties(owner="x")})
     assert latest(desk)["schema"] == json.dumps(FIRST).replace(" ", "")
     assert latest(desk)["metadata"] == properties(owner="x")
     body = {"metadata": properties(owner="x")}
