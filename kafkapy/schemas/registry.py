@@ -150,16 +150,18 @@ class Registry:
         return found
 
     def incompatibilities(
-        self, subject: str, given: StoredSchema, compared: Sequence[Version]
+        self, subject: str, given: StoredSchema, version: Version | None = None
     ) -> list[str]:
-        """The reasons why a schema may not follow some versions, at the subject's level; none if it
-        may.
+        """The reasons why a schema may not follow a version or, without one, those with which it is
+        compared at the subject's level; none if it may.
 
         Raises:
             RestError: 42201 not a schema.
         """
         schema = self._completed(subject, given)
-        return self._incompatibilities(subject, schema, self._of_group(subject, schema, compared))
+        if version is None:
+            return self._incompatibilities(subject, schema, self._compared(subject, schema))
+        return self._incompatibilities(subject, schema, self._of_group(subject, schema, [version]))
 
     def _incompatibilities(
         self, subject: str, given: StoredSchema, compared: Sequence[Version]

@@ -199,13 +199,13 @@ class RestApi:
 
     def check_version(self, call: Call) -> Decision:
         if self._state.versions(self._subject(call)):
-            return self._check(call, [self._version(call)])
+            return self._check(call, self._version(call))
         if call.path["version"].lower() in _LATEST:
-            return self._check(call, [])
+            return self._check(call)
         raise errors.version_not_found(_natural(call.path["version"]) or 0)
 
     def check_versions(self, call: Call) -> Decision:
-        return self._check(call, self._state.versions(self._subject(call)))
+        return self._check(call)
 
     def config(self, call: Call) -> Decision:
         return Decision(_config_fields(self._state.config(None), Level.BACKWARD))
@@ -326,10 +326,10 @@ class RestApi:
                 return each
         raise errors.version_not_found(number or 0)
 
-    def _check(self, call: Call, compared: list[Version]) -> Decision:
+    def _check(self, call: Call, version: Version | None = None) -> Decision:
         given = _given_schema(call.body)
         try:
-            reasons = self._registry.incompatibilities(self._subject(call), given, compared)
+            reasons = self._registry.incompatibilities(self._subject(call), given, version)
         except RestError as error:
             if not call.flag("verbose"):
                 raise

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from kafkapy.schemas.records import Level
 from kafkapy.schemas.rest_errors import RestError
 from tests.unit.schemas.registry_desk import RegistryDesk
 
 USER = '{"type":"record","name":"User","fields":[{"name":"name","type":"string"}]}'
 USER_AGE = USER.replace("]}", ',{"name":"age","type":"int","default":0}]}')
+USER_NO_DEFAULT = USER_AGE.replace(',"default":0', "")
 USER_INT = USER.replace('"string"', '"int"')
 USER_DOC = USER.replace('"fields"', '"doc":"a user","fields"')
 STRING, INT, LONG = '"string"', '"int"', '"long"'
@@ -358,6 +360,21 @@ SEQUENCES: dict[str, list[Step]] = {
         check("a/versions/latest", USER_INT, True),
         check("a/versions/1", USER_INT, 40402),
     ],
+    **{
+        f"checks at the level {level}": [
+            NONE,
+            *(register("a", each, n) for n, each in enumerate((USER, USER_INT, USER_AGE), 1)),
+            put("/config/a", {"compatibility": level}, compatibility=level),
+            register("a", USER_NO_DEFAULT, 409 if level.endswith("_TRANSITIVE") else 4),
+            check("a/versions", USER_NO_DEFAULT, not level.endswith("_TRANSITIVE")),
+            check(
+                "a/versions/1", USER_NO_DEFAULT, level in ("NONE", "FORWARD", "FORWARD_TRANSITIVE")
+            ),
+            check("a/versions", USER, level in ("NONE", "BACKWARD")),
+            register("a", USER, 1),
+        ]
+        for level in Level
+    },
     "references": [
         register("dep", DEP, 1),
         register("holder", HOLDER, 2, references=REFERENCE),

@@ -122,7 +122,8 @@ def test_only_versions_of_a_group_are_compared(desk: RegistryDesk) -> None:
     )
     desk.register("a", WITH_NOTE, metadata=properties(major="2"))
     desk.register("a", WITH_DEFAULT, metadata=properties(major="1"))
-    body = {"schema": json.dumps(WITH_NOTE), "metadata": properties(major="1", minor="9")}
+    other = record_schema(ID, {"name": "other", "type": "int"})
+    body = {"schema": json.dumps(other), "metadata": properties(major="1", minor="9")}
     check = "/compatibility/subjects/a/versions"
     assert desk("POST", check, body) == {"is_compatible": False}
     body["metadata"] = properties(major="3")
