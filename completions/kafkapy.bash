@@ -36,7 +36,7 @@ _kafkapy() {
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions schema-registry agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions schema-registry schemas agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -285,6 +285,15 @@ _kafkapy() {
                 --output) words="text table json" ;;
                 --bootstrap-server|--command-config|--listener|--topic|--tls-certificate|--tls-key|--users) return ;;
                 *) words="--help --bootstrap-server --command-config --listener --topic --tls-certificate --tls-key --users --output --debug --version" ;;
+            esac
+            ;;
+        schemas)
+            case $previous in
+                --schema-type) words="AVRO JSON PROTOBUF" ;;
+                --compatibility) words="BACKWARD BACKWARD_TRANSITIVE FORWARD FORWARD_TRANSITIVE FULL FULL_TRANSITIVE NONE" ;;
+                --output) words="text table json" ;;
+                --schema-registry|--command-config|--subject|--schema-version|--schema-file|--reference) return ;;
+                *) words="--help --schema-registry --command-config --list --describe --register --check --delete --alter --subject --schema-version --schema-file --schema-type --reference --compatibility --deleted --permanent --output --debug --version" ;;
             esac
             ;;
         agent)

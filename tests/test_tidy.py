@@ -69,6 +69,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/requests/request_handler.py": "protocols, no behaviour",
     "kafkapy/server/api/served.py": "fields, no behaviour",
     "kafkapy/admin/share_groups.py": "tests/integration/test_share_groups.py",
+    "kafkapy/cli/commands/schemas.py": "tests/integration/test_schemas_command.py",
     "kafkapy/cli/commands/console_share_consumer.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/commands/verifiable_share_consumer.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/framework/failures.py": "tests/unit/cli/commands/test_consumer_groups.py",
@@ -93,6 +94,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/schemas/rest_errors.py": "test_rest_api.py, test_registry.py",
     "kafkapy/schemas/schema_types.py": "test_registry.py: test_references",
     "kafkapy/schemas/http_server.py": "tests/integration/test_schema_registry.py",
+    "kafkapy/schemas/registry_admin.py": "tests/integration/test_schemas_command.py",
     "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }
 # State of modules that changes, and why two threads may change it at a time.

@@ -7,7 +7,8 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 from kafkapy.common.comma_separated import comma_separated
@@ -16,7 +17,11 @@ from kafkapy.schemas.contract import RuleSet, read_contract
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.wire_format import SchemaId
 
+T = TypeVar("T")
+
 _TIMEOUT_S: Final = 10
+_WRITE_TIMEOUT_S: Final = 30  # a registry tries a write again for 20 s
+_CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _RESPONSE_BYTES_MAX: Final = 16 << 20
 
 
@@ -24,7 +29,15 @@ class RegistryError(KafkapyError):
     """No registry answered, or one answered with an error; the message has the URL."""
 
 
-class NotRegistered(RegistryError):
+class Refused(RegistryError):
+    """A registry refuses the request; others would too. `reason` is the message without the URL."""
+
+    def __init__(self, url: str, status: int, reason: str) -> None:
+        super().__init__(f"{url}: HTTP {status} {reason}")
+        self.reason = reason
+
+
+class NotRegistered(Refused):
     """The registry does not have the schema or the subject."""
 
 
@@ -75,7 +88,7 @@ class RegistryClient(NamedTuple):
             NotRegistered: there is no such subject.
             RegistryError: no registry answers.
         """
-        return self._registered(self._get(f"subjects/{quote(subject, safe='')}/versions/latest"))
+        return self._registered(self._get(f"subjects/{in_path(subject)}/versions/latest"))
 
     def of_id(self, schema_id: SchemaId) -> RegisteredSchema:
         """The schema with an id.
@@ -109,42 +122,58 @@ class RegistryClient(NamedTuple):
     def _add_references(self, answer: dict[str, Any], found: dict[str, str]) -> None:
         for reference in answer.get("references") or ():
             if reference["name"] not in found:
-                subject = quote(reference["subject"], safe="")
+                subject = in_path(reference["subject"])
                 referred = self._get(f"subjects/{subject}/versions/{reference['version']}")
                 self._add_references(referred, found)
                 found[reference["name"]] = referred["schema"]
 
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The JSON that the first registry answers that can be reached.
+
+        Raises:
+            Refused: a registry refuses the request; NotRegistered: HTTP 404.
+            RegistryError: no registry answers.
+        """
+        data = None if body is None else json.dumps(body).encode()
+        return self._first(lambda url: self._send(f"{url}/{path}", method, data))
+
     def _get(self, path: str) -> dict[str, Any]:
-        """The first answer of a registry that can be reached."""
+        """The first answer with a schema."""
+
+        def get(url: str) -> dict[str, Any]:
+            answer = self._send(f"{url}/{path}")
+            if not isinstance(answer, dict) or not isinstance(answer.get("schema"), str):
+                raise RegistryError(f"{url}/{path}: the answer is not of a schema registry")
+            return answer
+
+        return self._first(get)
+
+    def _first(self, ask: Callable[[str], T]) -> T:
         failures = []
         for url in self.urls:
             try:
-                return self._get_from(f"{url}/{path}")
-            except NotRegistered:
+                return ask(url)
+            except Refused:
                 raise
             except RegistryError as error:
                 failures.append(str(error))
         raise RegistryError("; ".join(failures))
 
-    def _get_from(self, url: str) -> dict[str, Any]:
-        request = urllib.request.Request(url)
+    def _send(self, url: str, method: str = "GET", body: bytes | None = None) -> Any:
+        request = urllib.request.Request(url, body, {"Content-Type": _CONTENT_TYPE}, method=method)
         if self.user_info is not None:
             credentials = base64.b64encode(self.user_info.encode()).decode("ascii")
             request.add_unredirected_header("Authorization", f"Basic {credentials}")
+        timeout_s = _TIMEOUT_S if method == "GET" else _WRITE_TIMEOUT_S
         try:
-            with _OPENER.open(request, timeout=_TIMEOUT_S) as response:
-                answer = json.loads(response.read(_RESPONSE_BYTES_MAX))
+            with _OPENER.open(request, timeout=timeout_s) as response:
+                return json.loads(response.read(_RESPONSE_BYTES_MAX))
         except urllib.error.HTTPError as error:
             with error:
-                text = _message(error)
-                kind = NotRegistered if error.code == http.HTTPStatus.NOT_FOUND else RegistryError
-                raise kind(f"{url}: HTTP {error.code} {text}") from None
+                raise _refusal(url, error.code, _message(error)) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             raise RegistryError(f"{url}: {reason}") from None
-        if not isinstance(answer, dict) or not isinstance(answer.get("schema"), str):
-            raise RegistryError(f"{url}: the answer is not of a schema registry")
-        return answer
 
 
 def registry_client(urls: str, user_info: str | None = None) -> RegistryClient:
@@ -168,6 +197,19 @@ def registry_client(urls: str, user_info: str | None = None) -> RegistryClient:
     if not given:
         raise ConfigError("expected the URL of a schema registry, such as http://127.0.0.1:8081")
     return RegistryClient(given, user_info)
+
+
+def in_path(name: str) -> str:
+    """A subject as a part of a path."""
+    return quote(name, safe="")
+
+
+def _refusal(url: str, status: int, reason: str) -> RegistryError:
+    if status == http.HTTPStatus.NOT_FOUND:
+        return NotRegistered(url, status, reason)
+    if http.HTTPStatus.BAD_REQUEST <= status < http.HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Refused(url, status, reason)
+    return RegistryError(f"{url}: HTTP {status} {reason}")
 
 
 def _message(error: urllib.error.HTTPError) -> str:

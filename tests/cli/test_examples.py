@@ -28,7 +28,7 @@ MORE = (
     *("transactions abort", "--decommission 3", "--election-type unclean"),
     # Those go on until they are stopped.
     *("--topics-include", "agent.state app.log", "verifiable-share-consumer"),
-    "kafkapy schema-registry",
+    *("kafkapy schema-registry", "kafkapy schemas"),
 )
 # What others need is done first; a group is deleted when all is done.
 FIRST = ("--create", "producer-perf", "console-consumer", "console-share-consumer")
