@@ -33,8 +33,12 @@ class Refused(RegistryError):
     """A registry refuses the request; others would too. `reason` is the message without the URL."""
 
     def __init__(self, url: str, status: int, reason: str) -> None:
-        super().__init__(f"{url}: HTTP {status} {reason}")
+        super().__init__(url, status, reason)  # with these it is pickled, for Spark's driver
         self.reason = reason
+
+    def __str__(self) -> str:
+        url, status, reason = self.args
+        return f"{url}: HTTP {status} {reason}"
 
 
 class NotRegistered(Refused):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -126,8 +127,11 @@ def test_a_schema_with_rules_cannot_be_written(url: str) -> None:
 
 
 def test_what_is_not_registered_is_not_asked_elsewhere(url: str) -> None:
-    with pytest.raises(NotRegistered, match=f"{url}/schemas/ids/9: HTTP 404 nothing here"):
+    expected = f"{url}/schemas/ids/9: HTTP 404 nothing here"
+    with pytest.raises(NotRegistered, match=expected) as raised:
         RegistryClient((url, UNREACHABLE)).of_id(9)
+    copy = pickle.loads(pickle.dumps(raised.value))
+    assert str(copy) == expected, "Spark's workers send it to the driver"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Reader:
     def read(self, schema_id: SchemaId, payload: bytes) -> Any:
         self.asked.append(schema_id)
         if schema_id == 9:
-            raise NotRegistered("no schema 9")
+            raise NotRegistered("http://registry", 404, "no schema 9")
         if schema_id == 8:
             raise RegistryError("no registry")
         if not payload:

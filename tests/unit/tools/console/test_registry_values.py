@@ -28,12 +28,12 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> list[RegistryClient]:
     def of_id(self: RegistryClient, schema_id: SchemaId) -> RegisteredSchema:
         clients.append(self)
         if schema_id not in (7, GUID):
-            raise NotRegistered("no such schema")
+            raise NotRegistered(URL, 404, "no such schema")
         return RegisteredSchema(7, SchemaType.AVRO, '"long"', ())
 
     def latest(self: RegistryClient, subject: str) -> RegisteredSchema:
         if subject != "orders-value":
-            raise NotRegistered(f"no subject {subject}")
+            raise NotRegistered(URL, 404, f"no subject {subject}")
         return of_id(self, 7)
 
     monkeypatch.setattr(RegistryClient, "of_id", of_id)
