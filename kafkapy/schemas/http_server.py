@@ -15,12 +15,12 @@ import orjson
 from aiohttp import web
 
 from kafkapy.schemas import rest_errors as errors
+from kafkapy.schemas.registry_client import CONTENT_TYPE
 from kafkapy.schemas.registry_service import Handler, RegistryService
 from kafkapy.schemas.rest_api import ROUTES, Call, RawSchema
 from kafkapy.schemas.rest_errors import RestError
 from kafkapy.schemas.users import User, Users
 
-CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _ACCEPTS_UNKNOWN_FIELDS: Final = "Confluent-Accept-Unknown-Properties"
 _BODY_BYTES_MAX: Final = 1 << 20  # as `max.message.bytes` of the topic
 _LOGIN: Final = {"WWW-Authenticate": 'Basic realm="schema-registry", charset="UTF-8"'}

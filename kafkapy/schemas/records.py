@@ -128,11 +128,6 @@ class Record(NamedTuple):
 _MAGIC: Final = {"SCHEMA": 1}
 
 
-def key_fields(key: bytes) -> Mapping[str, Any]:
-    """The fields of a key; empty if it is not one."""
-    return _object(key)
-
-
 def schema_record(version: Version) -> Record:
     found = {"subject": version.subject, "version": version.version, "id": version.schema_id}
     value = found | version.schema.fields() | {"deleted": version.is_deleted}
@@ -162,7 +157,7 @@ def read_version(value: bytes) -> Version:
     Raises:
         ValueError: a field is missing, or of another type.
     """
-    fields = _object(value)
+    fields = fields_of(value)
     try:
         return Version(
             str(fields["subject"]),
@@ -215,12 +210,8 @@ def read_config(given: Mapping[str, Any]) -> Config:
     )
 
 
-def value_fields(value: bytes) -> Mapping[str, Any]:
-    """The fields of a value; empty if it is not one."""
-    return _object(value)
-
-
-def _object(data: bytes) -> Mapping[str, Any]:
+def fields_of(data: bytes) -> Mapping[str, Any]:
+    """The fields of a key or a value; empty if it is not JSON of an object."""
     try:
         found = json.loads(data)
     except ValueError:

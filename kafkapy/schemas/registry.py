@@ -106,12 +106,12 @@ class Registry:
             known = self._find(subject, schema)
             if known is not None:
                 return known
-        new = self._new(subject, schema)
-        if version not in (None, NEXT_VERSION, new.version):
+        next_version = self._next_version(subject)
+        if version not in (None, NEXT_VERSION, next_version):
             raise errors.invalid_schema(schema, "Version is not one more than previous version")
         contract = schema.contract
         if version is not None or contract.value(VERSION_PROPERTY) is not None:
-            schema = schema._replace(contract=contract.with_version(new.version))
+            schema = schema._replace(contract=contract.with_version(next_version))
         reasons = self._incompatibilities(subject, schema, self._compared(subject, schema))
         if reasons:
             raise errors.incompatible(subject, reasons)
@@ -124,13 +124,16 @@ class Registry:
         schema_id: int | None = None,
         version: int | None = None,
     ) -> Version:
-        used = self._state.versions(subject, deleted=True)
         return Version(
             subject,
-            version or (used[-1].version + 1 if used else 1),
+            version or self._next_version(subject),
             schema_id or self._state.id_of(schema) or self._state.last_id + 1,
             schema,
         )
+
+    def _next_version(self, subject: str) -> int:
+        used = self._state.versions(subject, deleted=True)
+        return used[-1].version + 1 if used else 1
 
     def look_up(self, subject: str, given: StoredSchema, *, deleted: bool) -> Version:
         """The version of a subject that has a schema.
@@ -397,10 +400,8 @@ def _is_contract_of(version: Version, contract: Contract) -> bool:
     """Whether a version has a contract. If only one of them has a confluent:version, it does not
     count in the version's, and must be the version's number in the other."""
     stored = version.schema.contract
-    if contract.version is None and stored.version is not None:
-        contract, stored = contract.with_version(None), stored.with_version(None)
-    elif contract.version is not None and stored.version is None:
-        if contract.version != version.version:
+    if (contract.version is None) != (stored.version is None):
+        if contract.version not in (None, version.version):
             return False
         contract, stored = contract.with_version(None), stored.with_version(None)
     return contract == stored

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _TIMEOUT_S: Final = 10
 _WRITE_TIMEOUT_S: Final = 30  # a registry tries a write again for 20 s
-_CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 _RESPONSE_BYTES_MAX: Final = 16 << 20
 
 
@@ -164,7 +164,7 @@ class RegistryClient(NamedTuple):
         raise RegistryError("; ".join(failures))
 
     def _send(self, url: str, method: str = "GET", body: bytes | None = None) -> Any:
-        request = urllib.request.Request(url, body, {"Content-Type": _CONTENT_TYPE}, method=method)
+        request = urllib.request.Request(url, body, {"Content-Type": CONTENT_TYPE}, method=method)
         if self.user_info is not None:
             credentials = base64.b64encode(self.user_info.encode()).decode("ascii")
             request.add_unredirected_header("Authorization", f"Basic {credentials}")

@@ -13,10 +13,9 @@ from kafkapy.schemas.records import (
     Record,
     StoredSchema,
     Version,
-    key_fields,
+    fields_of,
     read_config,
     read_version,
-    value_fields,
 )
 
 T = TypeVar("T")
@@ -39,7 +38,7 @@ class RegistryState:
 
     def apply(self, record: Record) -> None:
         """Apply the next record. One that is not understood is logged, and skipped."""
-        key = key_fields(record.key)
+        key = fields_of(record.key)
         subject, value = key.get("subject"), record.value
         try:
             match key.get("keytype"):
@@ -48,12 +47,12 @@ class RegistryState:
                 case "SCHEMA":
                     self._remove(str(subject), int(key["version"]))
                 case "DELETE_SUBJECT" if value is not None:
-                    self._mark_deleted(str(subject), int(value_fields(value)["version"]))
+                    self._mark_deleted(str(subject), int(fields_of(value)["version"]))
                 case "CONFIG":
-                    config = None if value is None else read_config(value_fields(value))
+                    config = None if value is None else read_config(fields_of(value))
                     _set(self.configs, subject, config)
                 case "MODE":
-                    mode = None if value is None else value_fields(value).get("mode")
+                    mode = None if value is None else fields_of(value).get("mode")
                     _set(self.modes, subject, mode and Mode(mode))
         except (KeyError, TypeError, ValueError) as error:
             log.warning("A record of schemas is skipped: %r: %s", record.key, error)

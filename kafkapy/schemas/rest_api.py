@@ -140,8 +140,7 @@ class RestApi:
         return Decision([each.version for each in _page(call, found)])
 
     def version(self, call: Call) -> Decision:
-        found = self._version(call)
-        return Decision(_version_fields(found) | self._formatted(call, found.schema).fields())
+        return Decision(self._formatted_version(call, self._version(call)))
 
     def version_with_metadata(self, call: Call) -> Decision:
         """The latest version with all the metadata properties that are in the query."""
@@ -151,7 +150,7 @@ class RestApi:
             raise errors.subject_not_found(self._subject(call))
         for each in reversed(found):
             if all(each.schema.contract.value(name) == value for name, value in wanted):
-                return Decision(_version_fields(each) | self._formatted(call, each.schema).fields())
+                return Decision(self._formatted_version(call, each))
         raise errors.schema_not_found()
 
     def version_text(self, call: Call) -> Decision:
@@ -278,10 +277,10 @@ class RestApi:
         return [
             subject
             for subject in sorted(self._state.subjects)
-            if subject.startswith(prefix) and self._is_asked_for(call, subject)
+            if subject.startswith(prefix) and self._is_listed(call, subject)
         ]
 
-    def _is_asked_for(self, call: Call, subject: str) -> bool:
+    def _is_listed(self, call: Call, subject: str) -> bool:
         if call.flag("deletedOnly"):
             return not self._state.versions(subject)
         return bool(self._state.versions(subject, deleted=call.flag("deleted")))
@@ -299,6 +298,9 @@ class RestApi:
     def _formatted(self, call: Call, schema: StoredSchema) -> StoredSchema:
         name = call.word("format")
         return self._registry.formatted(schema, name) if name else schema
+
+    def _formatted_version(self, call: Call, found: Version) -> dict[str, Any]:
+        return _version_fields(found) | self._formatted(call, found.schema).fields()
 
     def _uses(self, call: Call) -> list[Version]:
         self._schema(call)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.cli.commands.schemas import LEVELS, TYPES
+from kafkapy.schemas.records import Level, SchemaType
 from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.schema_registry import SchemaRegistry
 from tests.harness.scripted.cli import Outcome, kafkapy
@@ -109,6 +111,11 @@ def test_deletion(tool: Tool) -> None:
     assert "gone" not in tool("--list", "--deleted").stdout.splitlines()
     missing = tool(*delete)
     assert missing.stderr == "Subject 'gone' not found.\n"
+
+
+def test_the_choices_are_those_of_the_registry() -> None:
+    assert sorted(TYPES) == sorted(SchemaType)
+    assert sorted(LEVELS) == sorted(Level)
 
 
 @pytest.mark.parametrize(

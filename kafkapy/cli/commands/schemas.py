@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 ACTIONS: Final = ("list_", "describe", "register", "check", "delete", "alter")
 _LISTED: Final = "--list, --describe, --register, --check, --delete or --alter."
+# As `SchemaType` and `Level`, which the command imports only when it runs.
 TYPES: Final = ("AVRO", "JSON", "PROTOBUF")
 _TYPE_OF_SUFFIX: Final = {".avsc": "AVRO", ".avro": "AVRO", ".json": "JSON", ".proto": "PROTOBUF"}
-_LEVELS: Final = (
+LEVELS: Final = (
     *("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE"),
     *("FULL", "FULL_TRANSITIVE", "NONE"),
 )
@@ -75,7 +76,7 @@ class SchemasOptions(CommonOptions):
         actions=("register", "check"),
     )
     compatibility: str | None = value(
-        "The compatibility level.", metavar="LEVEL", choices=_LEVELS, actions=("alter",)
+        "The compatibility level.", metavar="LEVEL", choices=LEVELS, actions=("alter",)
     )
     deleted: bool = flag("Also soft-deleted ones.", actions=("list", "describe"))
     permanent: bool = flag("Remove what is soft-deleted.", actions=("delete",))
@@ -121,7 +122,7 @@ def check(options: SchemasOptions) -> str:
         require(options, "schema_file")
     if action == "alter":
         require(options, "compatibility")
-    options.compatibility = _one_of("--compatibility", options.compatibility, _LEVELS)
+    options.compatibility = _one_of("--compatibility", options.compatibility, LEVELS)
     options.schema_type = _one_of("--schema-type", options.schema_type, TYPES)
     return action
 

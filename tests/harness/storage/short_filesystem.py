@@ -45,6 +45,19 @@ class ShortFileSystem:
         return getattr(self.fs, name)
 
 
+class ShortForPath(ShortFileSystem):
+    """While `descriptors_left` is a number, files with `part` in their path cannot be opened:
+    another process takes each descriptor that this one frees."""
+
+    def __init__(self, fs: FileSystem, part: str) -> None:
+        super().__init__(fs)
+        self._part = part
+
+    def _check(self, path: str) -> None:
+        if self.descriptors_left is not None and self._part in path:
+            raise OSError(errno.ENFILE, os.strerror(errno.ENFILE), path)
+
+
 class _CountedFile:
     def __init__(self, disk: ShortFileSystem, file: File, path: str) -> None:
         self._disk = disk

@@ -25,7 +25,7 @@ from tests.harness.cores.ports import NOW_MS, SeededRandom
 from tests.harness.plugins.closing import Disk
 from tests.harness.storage.batches import raw_batch
 from tests.harness.storage.log_builder import TOPIC_ID, LogBuilder, row
-from tests.harness.storage.short_filesystem import ShortFileSystem
+from tests.harness.storage.short_filesystem import ShortFileSystem, ShortForPath
 
 
 def compacted(tmp_path: Path, **configs: str) -> LogBuilder:
@@ -572,15 +572,8 @@ def test_a_truncation_is_noted_at_once(tmp_path: Path) -> None:
 
 
 def test_a_truncation_that_cannot_be_noted_fails_the_directory(tmp_path: Path) -> None:
-    """The records are gone by then: a log that goes on would have the state of their producers.
-    Another process takes each descriptor that this one frees."""
-
-    class LateShortage(ShortFileSystem):
-        def _check(self, path: str) -> None:
-            if self.descriptors_left is not None and "cleaner-offset-checkpoint" in path:
-                raise OSError(errno.ENFILE, os.strerror(errno.ENFILE), path)
-
-    disk = LateShortage(Disk())
+    """The records are gone by then: a log that goes on would have the state of their producers."""
+    disk = ShortForPath(Disk(), "cleaner-offset-checkpoint")
     builder = fill(LogBuilder(tmp_path, disk, cleanup_policy="compact"))
     worker = cleaner(builder)
     cleaning = worker.next_cleaning(NOW_MS)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import gc
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +23,7 @@ from tests.harness.plugins.closing import Disk
 from tests.harness.storage.counting_filesystem import CountingFileSystem
 from tests.harness.storage.faulty_filesystem import FaultyFileSystem
 from tests.harness.storage.log_builder import CLUSTER_ID, TOPIC_ID, TP, LogBuilder, row
-from tests.harness.storage.short_filesystem import ShortFileSystem
+from tests.harness.storage.short_filesystem import ShortFileSystem, ShortForPath
 from tests.simulation.sim_filesystem import SimFileSystem
 
 
@@ -148,16 +146,8 @@ def test_checkpoints_of_a_deleted_log_do_not_bind_the_next_of_its_name(tmp_path:
     assert (builder.log.log_end_offset, builder.log.high_watermark) == (0, 0)
 
 
-class _ShortForStarts(ShortFileSystem):
-    """Has no descriptor for the checkpoint of log start offsets, while `descriptors_left` is 0."""
-
-    def _check(self, path: str) -> None:
-        if "/log-start-offset-checkpoint" in path:
-            super()._check(path)
-
-
 def test_a_log_is_not_made_while_checkpoints_speak_of_a_deleted_one(tmp_path: Path) -> None:
-    disk = _ShortForStarts(Disk())
+    disk = ShortForPath(Disk(), "/log-start-offset-checkpoint")
     builder = LogBuilder(tmp_path, disk).append(count=10)
     builder.log.maybe_increment_log_start_offset(8, "test")
     builder.manager.checkpoint_all()
@@ -422,12 +412,7 @@ def test_a_failing_directory_is_told_and_the_other_goes_on(
 def test_a_stop_without_its_checkpoints_is_not_clean(tmp_path: Path) -> None:
     """Deleted records would be there again, and nothing would be recovered."""
 
-    class ShortInA(ShortFileSystem):
-        def _check(self, path: str) -> None:
-            if path.startswith(f"{tmp_path}/a/log-start-offset-checkpoint"):
-                super()._check(path)
-
-    disk = ShortInA(Disk())
+    disk = ShortForPath(Disk(), f"{tmp_path}/a/log-start-offset-checkpoint")
     manager = manager_of(tmp_path / "a", tmp_path / "b", fs=disk)
     disk.descriptors_left = 0
     manager.shutdown()
@@ -566,15 +551,8 @@ def test_an_epoch_that_cannot_be_written_is_not_begun(tmp_path: Path, left: int)
 @pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex"])
 def test_a_log_that_cannot_be_created_leaves_no_directory(tmp_path: Path, suffix: str) -> None:
     """The next attempt is in another directory; the one of the first would keep the broker from
-    starting again, and the partition from moving there. Another process takes each descriptor that
-    this one frees."""
-
-    class LateShortage(ShortFileSystem):
-        def _check(self, path: str) -> None:
-            if self.descriptors_left is not None and path.endswith(suffix):
-                raise OSError(errno.ENFILE, os.strerror(errno.ENFILE), path)
-
-    disk = LateShortage(Disk())
+    starting again, and the partition from moving there."""
+    disk = ShortForPath(Disk(), suffix)
     dirs = tmp_path / "a", tmp_path / "b"
     manager = manager_of(*dirs, fs=disk)  # type: ignore[arg-type]
     disk.descriptors_left = 0
