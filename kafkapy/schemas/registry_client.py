@@ -126,8 +126,9 @@ class RegistryClient(NamedTuple):
     def _add_references(self, answer: dict[str, Any], found: dict[str, str]) -> None:
         for reference in answer.get("references") or ():
             if reference["name"] not in found:
-                subject = in_path(reference["subject"])
-                referred = self._get(f"subjects/{subject}/versions/{reference['version']}")
+                path = f"subjects/{in_path(reference['subject'])}/versions/{reference['version']}"
+                # Values remain after the soft deletion of a reference.
+                referred = self._get(f"{path}?deleted=true")
                 self._add_references(referred, found)
                 found[reference["name"]] = referred["schema"]
 

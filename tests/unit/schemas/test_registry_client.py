@@ -71,16 +71,17 @@ def test_the_latest_schema_with_its_references_in_order(url: str) -> None:
                 ],
             },
         ),
-        "/subjects/one/versions/3": (
+        "/subjects/one/versions/3?deleted=true": (
             200,
             {"schema": "1", "references": [{"name": "two.proto", "subject": "two", "version": 1}]},
         ),
-        "/subjects/two/versions/1": (200, {"schema": "2"}),
+        "/subjects/two/versions/1?deleted=true": (200, {"schema": "2"}),
     }
     assert RegistryClient((url,)).latest("a/b-value") == RegisteredSchema(
         7, SchemaType.PROTOBUF, "main", (("two.proto", "2"), ("one.proto", "1"))
     )
-    assert [path for path, _ in Handler.requests].count("/subjects/two/versions/1") == 1
+    paths = [path for path, _ in Handler.requests]
+    assert paths.count("/subjects/two/versions/1?deleted=true") == 1
 
 
 def test_a_schema_by_its_id_with_a_login(url: str) -> None:
@@ -90,6 +91,16 @@ def test_a_schema_by_its_id_with_a_login(url: str) -> None:
     assert Handler.requests == [
         ("/schemas/ids/5", "Basic " + base64.b64encode(b"user:p:w").decode())
     ]
+
+
+def test_a_soft_deleted_reference_is_found(url: str) -> None:
+    """Values with the schema can still be read, as with Confluent's clients."""
+    reference = {"name": "R", "subject": "r", "version": 2}
+    Handler.answers = {
+        "/schemas/ids/5": (200, {"schema": '"R"', "references": [reference]}),
+        "/subjects/r/versions/2?deleted=true": (200, {"schema": "deleted"}),
+    }
+    assert RegistryClient((url,)).of_id(5).references == (("R", "deleted"),)
 
 
 def test_a_schema_by_its_guid(url: str) -> None:
