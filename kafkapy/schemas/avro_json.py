@@ -69,7 +69,7 @@ def _read(schema: avro.schema.Schema, decoder: avro.io.BinaryDecoder) -> Any:
     if kind == "fixed":
         return decoder.read(cast(Any, schema).size).decode("latin-1")
     if kind == "enum":
-        return cast(Any, schema).symbols[decoder.read_int()]
+        return cast(Any, schema).symbols[_index(decoder)]
     if kind == "array":
         items = cast(Any, schema).items
         return [_read(items, decoder) for _ in _items(decoder)]
@@ -77,10 +77,18 @@ def _read(schema: avro.schema.Schema, decoder: avro.io.BinaryDecoder) -> Any:
         values = cast(Any, schema).values
         return {decoder.read_utf8(): _read(values, decoder) for _ in _items(decoder)}
     if kind in ("union", "error_union"):
-        branch = cast(Any, schema).schemas[decoder.read_long()]
+        branch = cast(Any, schema).schemas[_index(decoder)]
         value = _read(branch, decoder)
         return None if branch.type == "null" else {_name(branch): value}
     return {field.name: _read(field.type, decoder) for field in cast(Any, schema).fields}
+
+
+def _index(decoder: avro.io.BinaryDecoder) -> int:
+    """The index of a symbol or a branch. Python would count a negative one from the end."""
+    index: int = decoder.read_long()
+    if index < 0:
+        raise ValueError(f"the index {index} is negative")
+    return index
 
 
 def _items(decoder: avro.io.BinaryDecoder) -> Iterator[None]:

@@ -86,7 +86,9 @@ def test_blocks_with_their_size() -> None:
         ("string", b"\x08ab", "."),
         ("string", b"\x02\xff", "utf-8"),
         (["null", "int"], b"\x08", "range"),
+        (["null", "int"], b"\x01", "-1 is negative"),
         ({"type": "enum", "name": "E", "symbols": ["P"]}, b"\x08", "range"),
+        ({"type": "enum", "name": "E", "symbols": ["P"]}, b"\x01", "-1 is negative"),
         ({"type": "array", "items": "null"}, b"\xfe\xff\xff\xff\xff\xff\x0f", "1,000,000 items"),
     ],
 )
