@@ -15,7 +15,10 @@ import avro.schema
 
 from kafkapy.schemas.wire_format import CorruptValue
 
-_ITEMS_MAX: Final = 1_000_000
+# Values of null and records without fields take no bytes: the limit of the values inside a value,
+# with their containers.
+_VALUES_MAX: Final = 1_000_000
+_VALUES_MAX_PER_BYTE: Final = 10
 # The exceptions of the library for bytes that are not of the schema.
 _MALFORMED: Final = (
     *(avro.errors.AvroException, ValueError, LookupError, TypeError, ArithmeticError),
@@ -44,7 +47,7 @@ def from_avro(schema: avro.schema.Schema, payload: bytes) -> Any:
         CorruptValue: the payload is not of the schema.
     """
     try:
-        return _read(schema, avro.io.BinaryDecoder(BytesIO(payload)))
+        return _read(schema, _Decoder(payload))
     except _MALFORMED as error:
         reason = str(error) or type(error).__name__
         raise CorruptValue(f"it is not of its schema: {reason}") from error
@@ -62,7 +65,21 @@ def to_avro(schema: avro.schema.Schema, value: Any) -> bytes:
     return output.getvalue()
 
 
-def _read(schema: avro.schema.Schema, decoder: avro.io.BinaryDecoder) -> Any:
+class _Decoder(avro.io.BinaryDecoder):
+    """A decoder of one value, which limits the values inside."""
+
+    def __init__(self, payload: bytes) -> None:
+        super().__init__(BytesIO(payload))
+        self._left = _VALUES_MAX + _VALUES_MAX_PER_BYTE * len(payload)
+
+    def count_value(self) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise ValueError("it has too many values for its size")
+
+
+def _read(schema: avro.schema.Schema, decoder: _Decoder) -> Any:
+    decoder.count_value()
     kind = schema.type
     if kind in _READS:
         return _READS[kind](decoder)
@@ -93,13 +110,9 @@ def _index(decoder: avro.io.BinaryDecoder) -> int:
 
 def _items(decoder: avro.io.BinaryDecoder) -> Iterator[None]:
     """One element for each item of an array or a map, which are in blocks."""
-    total = 0
     while count := decoder.read_long():
         if count < 0:
             decoder.read_long()  # the size in bytes
-        total += abs(count)
-        if total > _ITEMS_MAX:
-            raise ValueError(f"it has more than {_ITEMS_MAX:,} items")
         yield from (None for _ in range(abs(count)))
 
 

@@ -89,12 +89,53 @@ def test_blocks_with_their_size() -> None:
         (["null", "int"], b"\x01", "-1 is negative"),
         ({"type": "enum", "name": "E", "symbols": ["P"]}, b"\x08", "range"),
         ({"type": "enum", "name": "E", "symbols": ["P"]}, b"\x01", "-1 is negative"),
-        ({"type": "array", "items": "null"}, b"\xfe\xff\xff\xff\xff\xff\x0f", "1,000,000 items"),
     ],
 )
 def test_bytes_that_are_not_of_the_schema(schema: Any, payload: bytes, reason: str) -> None:
     with pytest.raises(CorruptValue, match=f"it is not of its schema: .*{reason}"):
         read(schema, payload)
+
+
+def array_of(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def record_of(name: str, *kinds: Any) -> dict[str, Any]:
+    fields = [{"name": f"f{n}", "type": kind} for n, kind in enumerate(kinds)]
+    return {"type": "record", "name": name, "fields": fields}
+
+
+def doubled(levels: int) -> dict[str, Any]:
+    """A record that has 2^levels empty records."""
+    found = record_of("R0")
+    for n in range(1, levels + 1):
+        found = record_of(f"R{n}", found, f"R{n - 1}")
+    return found
+
+
+MILLION = b"\x80\x89\x7a"  # the number of items of a block
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload"),
+    [
+        (array_of("null"), b"\xfe\xff\xff\xff\xff\xff\x0f"),
+        (array_of(array_of("null")), b"\x14" + (MILLION + b"\0") * 10 + b"\0"),
+        (array_of(record_of("N", *["null"] * 1000)), MILLION + b"\0"),
+        (array_of({"type": "fixed", "name": "F", "size": 0}), MILLION * 9 + b"\0"),
+        (doubled(30), b""),
+    ],
+)
+def test_values_without_bytes_have_a_limit(schema: Any, payload: bytes) -> None:
+    with pytest.raises(CorruptValue, match="it has too many values for its size"):
+        read(schema, payload)
+
+
+def test_the_limit_grows_with_the_size() -> None:
+    """Each item is four values: two records, a union and its branch."""
+    single = record_of("A", record_of("B", ["null", "boolean"]))
+    payload = b"\xc0\xcf\x24" + b"\0" * 300_000 + b"\0"
+    assert read(array_of(single), payload) == [{"f0": {"f0": None}}] * 300_000
 
 
 def test_a_value_that_is_nested_without_end_is_corrupt() -> None:
