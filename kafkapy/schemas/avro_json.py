@@ -5,6 +5,8 @@ By Apache Avro's library: fastavro would end the process for values that are nes
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any, Final, cast
@@ -24,6 +26,7 @@ _MALFORMED: Final = (
     *(avro.errors.AvroException, ValueError, LookupError, TypeError, ArithmeticError),
     RecursionError,
 )
+_FLOATS: Final = ("float", "double")
 _BITS: Final = {"int": 32, "long": 64}
 _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "null": (type(None),),
@@ -38,6 +41,9 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "error": (dict,),
 }
 """The classes of JSON for each type; text for others."""
+
+# Numbers that JSON does not have, by Python's names.
+_NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def from_avro(schema: avro.schema.Schema, payload: bytes) -> Any:
@@ -61,7 +67,10 @@ def to_avro(schema: avro.schema.Schema, value: Any) -> bytes:
         CorruptValue: the JSON is not of the schema; with the place.
     """
     output = BytesIO()
-    _write(schema, value, avro.io.BinaryEncoder(output), "the value")
+    try:
+        _write(schema, value, avro.io.BinaryEncoder(output), "the value")
+    except RecursionError as error:
+        raise CorruptValue("the value is nested too deeply") from error
     return output.getvalue()
 
 
@@ -121,11 +130,15 @@ _READS: Final[dict[str, Callable[[avro.io.BinaryDecoder], Any]]] = {
     "boolean": lambda decoder: decoder.read_boolean(),
     "int": lambda decoder: decoder.read_int(),
     "long": lambda decoder: decoder.read_long(),
-    "float": lambda decoder: decoder.read_float(),
-    "double": lambda decoder: decoder.read_double(),
+    "float": lambda decoder: _number(decoder.read_float()),
+    "double": lambda decoder: _number(decoder.read_double()),
     "bytes": lambda decoder: decoder.read_bytes().decode("latin-1"),
     "string": lambda decoder: decoder.read_utf8(),
 }
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else _NOT_FINITE[str(value)]
 
 
 def _write(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
@@ -134,6 +147,8 @@ def _write(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) 
         index, value = _branch(schema.schemas, value, place)
         encoder.write_long(index)
         _write(schema.schemas[index], value, encoder, place)
+    elif kind in _FLOATS and value in _NOT_FINITE.values():
+        _WRITES[kind](encoder, value)
     elif type(value) not in _CLASSES.get(kind, (str,)):
         raise CorruptValue(f"{place} is not of the type {kind}")
     elif kind in ("record", "error"):
@@ -147,7 +162,7 @@ def _write(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) 
     elif kind == "map":
         encoder.write_long(len(value))
         for name, each in value.items():
-            encoder.write_utf8(name)
+            _write_text(encoder, name, f"a key of {place}")
             _write(schema.values, each, encoder, f"{place}.{name}")
         if value:
             encoder.write_long(0)
@@ -180,7 +195,7 @@ def _write_default(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, plac
 
 def _write_simple(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
     kind = schema.type
-    if kind in _BITS and not -(1 << _BITS[kind] - 1) <= value < 1 << _BITS[kind] - 1:
+    if kind in (*_BITS, *_FLOATS) and not _is_in_range(kind, value):
         raise CorruptValue(f"{place} is out of the range of the type {kind}")
     if kind == "enum":
         if value not in schema.symbols:
@@ -197,8 +212,27 @@ def _write_simple(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place
             encoder.write(content)
         else:
             raise CorruptValue(f"{place} has {len(content)} bytes instead of {schema.size}")
+    elif kind == "string":
+        _write_text(encoder, value, place)
     else:
         _WRITES[kind](encoder, value)
+
+
+def _is_in_range(kind: str, value: float) -> bool:
+    if kind in _BITS:
+        return -(1 << _BITS[kind] - 1) <= value < 1 << _BITS[kind] - 1
+    try:
+        struct.pack("<f" if kind == "float" else "<d", float(value))
+    except OverflowError:
+        return False
+    return math.isfinite(value)
+
+
+def _write_text(encoder: avro.io.BinaryEncoder, text: str, place: str) -> None:
+    try:
+        encoder.write_utf8(text)
+    except UnicodeEncodeError as error:
+        raise CorruptValue(f"{place} has half of a surrogate pair") from error
 
 
 _WRITES: Final[dict[str, Callable[[avro.io.BinaryEncoder, Any], None]]] = {
@@ -208,7 +242,6 @@ _WRITES: Final[dict[str, Callable[[avro.io.BinaryEncoder, Any], None]]] = {
     "long": lambda encoder, value: encoder.write_long(value),
     "float": lambda encoder, value: encoder.write_float(float(value)),
     "double": lambda encoder, value: encoder.write_double(float(value)),
-    "string": lambda encoder, value: encoder.write_utf8(value),
 }
 
 

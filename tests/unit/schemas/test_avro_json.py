@@ -171,6 +171,10 @@ RECORD = {
         {"name": "u", "type": ["null", "int", "string"], "default": None},
         {"name": "f", "type": {"type": "fixed", "name": "F", "size": 2}, "default": "ab"},
         {"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["P"]}, "default": "P"},
+        {"name": "x", "type": "float", "default": 0},
+        {"name": "y", "type": "double", "default": 0},
+        {"name": "s", "type": "string", "default": ""},
+        {"name": "m", "type": {"type": "map", "values": "int"}, "default": {}},
     ],
 }
 
@@ -190,11 +194,34 @@ RECORD = {
         ({"f": "abc"}, r"the value\.f has 3 bytes instead of 2"),
         ({"f": "\u0100b"}, r"the value\.f has a character beyond "),
         ({"e": "Q"}, r"the value\.e is none of P"),
+        ({"x": 1e39}, r"the value\.x is out of the range of the type float"),
+        ({"x": 10**400}, r"the value\.x is out of the range of the type float"),
+        ({"y": 10**400}, r"the value\.y is out of the range of the type double"),
+        ({"y": float("inf")}, r"the value\.y is out of the range of the type double"),
+        ({"y": "1"}, r"the value\.y is not of the type double"),
+        ({"s": "\ud800"}, r"the value\.s has half of a surrogate pair"),
+        ({"m": {"\ud800": 1}}, r"a key of the value\.m has half of a surrogate pair"),
     ],
 )
 def test_json_that_is_not_of_the_schema(value: Any, expected: str) -> None:
     with pytest.raises(CorruptValue, match=f"^{expected}"):
         write(RECORD, value)
+
+
+def test_json_that_is_nested_too_deeply() -> None:
+    node = record_of("N", ["null", "N"])
+    value: Any = {"f0": None}
+    for _ in range(1000):
+        value = {"f0": {"N": value}}
+    with pytest.raises(CorruptValue, match="the value is nested too deeply"):
+        write(node, value)
+
+
+@pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_numbers_that_json_does_not_have_are_text(kind: str, name: str) -> None:
+    """As in Avro's Java library."""
+    assert read(kind, write(kind, name)) == name
 
 
 def test_a_missing_field() -> None:
