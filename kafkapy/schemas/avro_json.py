@@ -1,6 +1,7 @@
 """Avro's JSON encoding: a value of a union has the name of its type, and bytes are text.
 
-By Apache Avro's library: fastavro would end the process for values that are nested too deeply.
+Numbers and texts are read by Apache Avro's library: fastavro would end the process for values that
+are nested too deeply.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 from io import BytesIO
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import avro.errors
 import avro.io
-import avro.schema
 
+from kafkapy.schemas.avro_types import RECORDS, AvroType, Field
 from kafkapy.schemas.wire_format import CorruptValue
 
 # Values of null and records without fields take no bytes: the limit of the values inside a value,
@@ -46,7 +47,7 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
 _NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-def from_avro(schema: avro.schema.Schema, payload: bytes) -> Any:
+def from_avro(schema: AvroType, payload: bytes) -> Any:
     """The JSON of a value.
 
     Raises:
@@ -59,7 +60,7 @@ def from_avro(schema: avro.schema.Schema, payload: bytes) -> Any:
         raise CorruptValue(f"it is not of its schema: {reason}") from error
 
 
-def to_avro(schema: avro.schema.Schema, value: Any) -> bytes:
+def to_avro(schema: AvroType, value: Any) -> bytes:
     """The value of a JSON. A field with a default may be missing, and a value of a union of null
     and another type need not have the name of its type.
 
@@ -87,26 +88,25 @@ class _Decoder(avro.io.BinaryDecoder):
             raise ValueError("it has too many values for its size")
 
 
-def _read(schema: avro.schema.Schema, decoder: _Decoder) -> Any:
+def _read(schema: AvroType, decoder: _Decoder) -> Any:
     decoder.count_value()
     kind = schema.type
     if kind in _READS:
         return _READS[kind](decoder)
     if kind == "fixed":
-        return decoder.read(cast(Any, schema).size).decode("latin-1")
+        return decoder.read(schema.size).decode("latin-1")
     if kind == "enum":
-        return cast(Any, schema).symbols[_index(decoder)]
+        return schema.symbols[_index(decoder)]
     if kind == "array":
-        items = cast(Any, schema).items
-        return [_read(items, decoder) for _ in _items(decoder)]
+        return [_read(schema.inner[0], decoder) for _ in _items(decoder)]
     if kind == "map":
-        values = cast(Any, schema).values
+        values = schema.inner[0]
         return {decoder.read_utf8(): _read(values, decoder) for _ in _items(decoder)}
-    if kind in ("union", "error_union"):
-        branch = cast(Any, schema).schemas[_index(decoder)]
+    if kind == "union":
+        branch = schema.inner[_index(decoder)]
         value = _read(branch, decoder)
-        return None if branch.type == "null" else {_name(branch): value}
-    return {field.name: _read(field.type, decoder) for field in cast(Any, schema).fields}
+        return None if branch.type == "null" else {branch.name: value}
+    return {field.name: _read(field.type, decoder) for field in schema.fields}
 
 
 def _index(decoder: avro.io.BinaryDecoder) -> int:
@@ -141,29 +141,29 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else _NOT_FINITE[str(value)]
 
 
-def _write(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
+def _write(schema: AvroType, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
     kind = schema.type
-    if kind in ("union", "error_union"):
-        index, value = _branch(schema.schemas, value, place)
+    if kind == "union":
+        index, value = _branch(schema.inner, value, place)
         encoder.write_long(index)
-        _write(schema.schemas[index], value, encoder, place)
+        _write(schema.inner[index], value, encoder, place)
     elif kind in _FLOATS and value in _NOT_FINITE.values():
         _WRITES[kind](encoder, value)
     elif type(value) not in _CLASSES.get(kind, (str,)):
         raise CorruptValue(f"{place} is not of the type {kind}")
-    elif kind in ("record", "error"):
+    elif kind in RECORDS:
         _write_record(schema.fields, value, encoder, place)
     elif kind == "array":
         encoder.write_long(len(value))
         for i, each in enumerate(value):
-            _write(schema.items, each, encoder, f"{place}.{i}")
+            _write(schema.inner[0], each, encoder, f"{place}.{i}")
         if value:
             encoder.write_long(0)
     elif kind == "map":
         encoder.write_long(len(value))
         for name, each in value.items():
             _write_text(encoder, name, f"a key of {place}")
-            _write(schema.values, each, encoder, f"{place}.{name}")
+            _write(schema.inner[0], each, encoder, f"{place}.{name}")
         if value:
             encoder.write_long(0)
     else:
@@ -171,7 +171,7 @@ def _write(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) 
 
 
 def _write_record(
-    fields: list[Any], value: dict[str, Any], encoder: avro.io.BinaryEncoder, place: str
+    fields: tuple[Field, ...], value: dict[str, Any], encoder: avro.io.BinaryEncoder, place: str
 ) -> None:
     if unknown := value.keys() - {each.name for each in fields}:
         raise CorruptValue(f"{place} has no field {', '.join(sorted(unknown))}")
@@ -185,15 +185,17 @@ def _write_record(
             raise CorruptValue(f"{here} is missing")
 
 
-def _write_default(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
+def _write_default(
+    schema: AvroType, value: Any, encoder: avro.io.BinaryEncoder, place: str
+) -> None:
     """A default is a value of the first type of a union."""
     if schema.type == "union":
         encoder.write_long(0)
-        schema = schema.schemas[0]
+        schema = schema.inner[0]
     _write(schema, value, encoder, place)
 
 
-def _write_simple(schema: Any, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
+def _write_simple(schema: AvroType, value: Any, encoder: avro.io.BinaryEncoder, place: str) -> None:
     kind = schema.type
     if kind in (*_BITS, *_FLOATS) and not _is_in_range(kind, value):
         raise CorruptValue(f"{place} is out of the range of the type {kind}")
@@ -245,9 +247,9 @@ _WRITES: Final[dict[str, Callable[[avro.io.BinaryEncoder, Any], None]]] = {
 }
 
 
-def _branch(branches: list[Any], value: Any, place: str) -> tuple[int, Any]:
+def _branch(branches: tuple[AvroType, ...], value: Any, place: str) -> tuple[int, Any]:
     """The index of the branch of a value, and the value in it."""
-    names = [_name(each) for each in branches]
+    names = [each.name for each in branches]
     if value is None and "null" in names:
         return names.index("null"), None
     if isinstance(value, dict) and len(value) == 1:
@@ -258,7 +260,3 @@ def _branch(branches: list[Any], value: Any, place: str) -> tuple[int, Any]:
     if len(others) == 1:
         return names.index(others[0]), value
     raise CorruptValue(f"{place} is not {{TYPE: VALUE}} with one of the types {', '.join(names)}")
-
-
-def _name(schema: avro.schema.Schema) -> str:
-    return str(getattr(schema, "fullname", schema.type))

@@ -48,6 +48,10 @@ class JsonSchema:
         self.identity: Final = minified(root.raw, sort_keys=True)
         self._root = root
 
+    @property
+    def normalized(self) -> str:
+        return self.identity
+
     def formatted(self, name: str) -> str:
         return self.text
 

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 # A comparison of two types takes some 20 us, and other requests wait.
 COMPARISONS_MAX: Final = 250_000
+RESOLVED: Final = "resolved"  # the format with the types of references
 TOO_DEEP: Final = "its types are nested too deeply"
 TOO_MANY_COMPARISONS: Final = "the schemas have too many combinations of types to be compared"
 
@@ -26,6 +27,14 @@ class ParsedSchema(Protocol):
 
     @property
     def identity(self) -> str: ...
+
+    @property
+    def normalized(self) -> str:
+        """The text of all schemas that differ from this one only in the order of what has none.
+
+        Raises:
+            InvalidSchema: a default is not of its type.
+        """
 
     def formatted(self, name: str) -> str:
         """The text in one of Confluent's formats. It is `text` if the type has no such format."""

@@ -32,6 +32,16 @@ class ProtobufSchema:
         self.identity: Final = base64.b64encode(serialized).decode("ascii")
         self.file: Final = file
 
+    @property
+    def normalized(self) -> str:
+        """The source of the descriptor, with the fields of each message by their numbers."""
+        file = _proto(self.file)
+        if file.syntax == "editions":
+            return self.text
+        for each in file.message_type:
+            _sort_fields(each)
+        return file_text(file, self.file.pool)
+
     def formatted(self, name: str) -> str:
         """In the format "serialized", the FileDescriptorProto in base64: for clients without a
         parser."""
@@ -111,6 +121,12 @@ def _pool(files: Iterable[FileDescriptorProto]) -> DescriptorPool:
     except (TypeError, ValueError) as error:
         raise InvalidSchema(" ".join(str(error).split())) from error
     return pool
+
+
+def _sort_fields(message: DescriptorProto) -> None:
+    message.field.sort(key=lambda field: field.number)
+    for each in message.nested_type:
+        _sort_fields(each)
 
 
 def _proto(file: FileDescriptor) -> FileDescriptorProto:

@@ -53,7 +53,7 @@ class ValueJson:
 def _decoder(registered: RegisteredSchema) -> Convert:
     schema = _parse(registered)
     if isinstance(schema, AvroSchema):
-        return lambda payload: _compact(from_avro(schema.schema, payload))
+        return lambda payload: _compact(from_avro(schema.root, payload))
     if isinstance(schema, ProtobufSchema):
         messages = schema.messages()
         return lambda payload: _from_protobuf(messages, payload)
@@ -78,7 +78,7 @@ def encoder(registered: RegisteredSchema) -> Convert:
         beginning += path_bytes(path)
         return lambda text: beginning + _to_protobuf(message, text)
     if isinstance(schema, AvroSchema):
-        return lambda text: beginning + to_avro(schema.schema, _load(text))
+        return lambda text: beginning + to_avro(schema.root, _load(text))
     assert isinstance(schema, JsonSchema)
     return lambda text: beginning + _checked(schema, text)
 

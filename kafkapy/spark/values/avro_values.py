@@ -129,7 +129,7 @@ def _document(schema: RegisteredSchema) -> Any:
         return json.loads(schema.text)
     from kafkapy.schemas.avro_schema import parse_avro_schema
 
-    return parse_avro_schema(schema.text, dict(schema.references)).schema.to_json()
+    return parse_avro_schema(schema.text, dict(schema.references)).document
 
 
 def _for_reading(parsed: Any, types: AvroTypes, names_records: bool) -> Any:

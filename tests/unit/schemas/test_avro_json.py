@@ -15,11 +15,11 @@ from kafkapy.schemas.wire_format import CorruptValue
 
 
 def read(schema: Any, payload: bytes) -> Any:
-    return from_avro(parse_avro_schema(json.dumps(schema), {}).schema, payload)
+    return from_avro(parse_avro_schema(json.dumps(schema), {}).root, payload)
 
 
 def write(schema: Any, value: Any) -> bytes:
-    return to_avro(parse_avro_schema(json.dumps(schema), {}).schema, value)
+    return to_avro(parse_avro_schema(json.dumps(schema), {}).root, value)
 
 
 ALL_TYPES: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Avro schemas: their stored text, their types from references, and schema resolution."""
+"""Avro schemas: schema resolution, and types from references."""
 
 from __future__ import annotations
 
@@ -8,69 +8,7 @@ import pytest
 
 from kafkapy.schemas.avro_schema import parse_avro_schema
 from kafkapy.schemas.parsed_schema import TOO_MANY_COMPARISONS, InvalidSchema
-
-
-def text_of(schema: object) -> str:
-    return parse_avro_schema(json.dumps(schema), {}).text
-
-
-def test_the_text_has_the_order_of_java() -> None:
-    given = {
-        "fields": [{"default": 3, "doc": "d", "type": {"type": "int"}, "name": "a", "unit": "mm"}],
-        "doc": "a doc",
-        "namespace": "org.x",
-        "aliases": ["S"],
-        "owner": "me",
-        "name": "R",
-        "type": "record",
-    }
-    assert text_of(given) == (
-        '{"type":"record","name":"R","namespace":"org.x","doc":"a doc","fields":'
-        '[{"name":"a","type":"int","doc":"d","default":3,"unit":"mm"}],'
-        '"owner":"me","aliases":["S"]}'
-    )
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ("string", '"string"'),
-        ({"type": "string"}, '"string"'),
-        ([{"type": "null"}, "int"], '["null","int"]'),
-        ({"type": "array", "items": {"type": "long"}}, '{"type":"array","items":"long"}'),
-        ({"values": "int", "type": "map"}, '{"type":"map","values":"int"}'),
-        (
-            {"logicalType": "timestamp-millis", "type": "long"},
-            '{"type":"long","logicalType":"timestamp-millis"}',
-        ),
-    ],
-)
-def test_texts(given: object, text: str) -> None:
-    assert text_of(given) == text
-    assert parse_avro_schema(text, {}).text == text
-
-
-def test_a_bare_name_is_a_primitive_type() -> None:
-    assert parse_avro_schema("string", {}).text == '"string"'
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        "[" * 100_000,
-        '["int"' + ',["int"' * 900 + "]" * 901,
-        "{",
-        "{}",
-        '{"type":"x"}',
-        '["int","int"]',
-        '{"type":"record","name":"R"}',
-        "7",
-        "null",
-    ],
-)
-def test_bad_schemas(bad: str) -> None:
-    with pytest.raises(InvalidSchema):
-        parse_avro_schema(bad, {})
+from tests.unit.schemas.avro_sources import A, record
 
 
 @pytest.mark.parametrize(
@@ -104,6 +42,51 @@ def test_resolution(reader: object, writer: object, reason: str | None) -> None:
     assert (reason in found[0]) if reason else not found
 
 
+@pytest.mark.parametrize(
+    ("reader", "writer", "is_compatible"),
+    [
+        (record("New", namespace="shop", aliases=["Old"]), record("shop.Old"), True),
+        (record("New", namespace="shop", aliases=["Old"]), record("Old"), False),
+        (record("New", namespace="shop", aliases=["b.Old"]), record("b.Old"), True),
+        (["null", record("shop.New", aliases=["Old"])], record("shop.Old"), True),
+        (record("a.R"), record("b.R"), True),
+        (record("R", A), {"type": "error", "name": "R", "fields": [A]}, True),
+        (record("R", A | {"aliases": ["b"]}), record("R", A, {"name": "b", "type": "int"}), False),
+        (record("R", A | {"aliases": ["b"]}), record("R", {"name": "b", "type": "int"}), True),
+        (record("R", A | {"default": None}), record("R"), True),
+        (
+            {"type": "enum", "name": "E", "symbols": ["A"], "default": "A"},
+            {"type": "enum", "name": "E", "symbols": ["A", "B"]},
+            True,
+        ),
+        (
+            record("R", {"name": "r", "type": ["null", "R"]}, A),
+            record("R", {"name": "r", "type": ["null", "R"]}),
+            False,
+        ),
+    ],
+)
+def test_resolution_as_in_java(reader: object, writer: object, is_compatible: bool) -> None:
+    new, old = (parse_avro_schema(json.dumps(each), {}) for each in (reader, writer))
+    assert (new.incompatibilities(old) == []) is is_compatible
+
+
+def test_places_of_reasons() -> None:
+    inner = record("I", A)
+    old = record("R", {"name": "x", "type": {"type": "array", "items": inner}}, A)
+    new = record(
+        "R",
+        {"name": "x", "type": {"type": "array", "items": record("I", A | {"type": "string"})}},
+        {"name": "m", "type": {"type": "map", "values": "I"}},
+    )
+    reader, writer = (parse_avro_schema(json.dumps(each), {}) for each in (new, old))
+    assert reader.incompatibilities(writer) == [
+        "reader_field_missing_default_value at /fields/1: m",
+        "type_mismatch at /fields/0/type/items/fields/0/type: reader type: string not compatible"
+        " with writer type: int",
+    ]
+
+
 def test_a_comparison_gives_up() -> None:
     """A union of 50 records, each with a union of 50, would take minutes; other requests wait."""
 
@@ -125,3 +108,16 @@ def test_a_type_of_a_reference() -> None:
     assert parse_avro_schema(text, {"money.Currency": currency}).text == text
     with pytest.raises(InvalidSchema):
         parse_avro_schema(text, {})
+
+
+def test_the_text_with_the_types_of_references() -> None:
+    order = '{"type":"record","name":"O","fields":[{"name":"s","type":"x.S"}]}'
+    status = '{"type":"enum","name":"S","namespace":"x","symbols":["N"]}'
+    found = parse_avro_schema(order, {"x.S": status})
+    assert found.text == order
+    assert found.formatted("resolved") == order.replace('"x.S"', status)
+    assert parse_avro_schema(found.formatted("resolved"), {}).document == json.loads(
+        found.formatted("resolved")
+        .replace('"S","namespace":"x"', '"x.S"')
+        .replace('"O"', '"O","namespace":""')
+    )
