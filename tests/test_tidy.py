@@ -31,6 +31,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 CATCH_ALL = {
     "kafkapy/server/api/dispatcher.py": "a fault of one request is that request's error code",
     "kafkapy/server/api/produce_append.py": "a fault of one row's append is that row's error code",
+    "kafkapy/schemas/registry_service.py": "a fault of one request is that request's answer",
     "kafkapy/common/lasting_work.py": "a fault is logged, and the work begins anew",
     "kafkapy/server/scheduler.py": "a background task's fault is logged and does not end the rest",
 }

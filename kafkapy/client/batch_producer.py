@@ -38,6 +38,10 @@ class DeliveryError(KafkapyError):
     """Records were not written."""
 
 
+class RecordTooLarge(DeliveryError):
+    """A single record exceeds the topic's max.message.bytes."""
+
+
 class _NextStep(Enum):
     """Next steps after the response to a batch."""
 
@@ -295,7 +299,9 @@ class BatchProducer:
                 del self._queues[topic_partition]
         elif step is _NextStep.SPLIT and pending.count > 1:
             self._split(queue)
-        elif step is _NextStep.REFUSED or step is _NextStep.SPLIT:
+        elif step is _NextStep.SPLIT:
+            raise RecordTooLarge(f"{topic_partition}: {message}")
+        elif step is _NextStep.REFUSED:
             raise DeliveryError(f"{topic_partition}: {message}")
         elif pending.tries > self._settings.retries or time.monotonic() >= pending.deadline_s:
             raise DeliveryError(

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 T = TypeVar("T")
 
 VERSION_PROPERTY: Final = "confluent:version"
+_VERSION_DIGITS_MAX: Final = 10
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -42,7 +43,8 @@ class Metadata(NamedTuple):
     def version(self) -> int | None:
         """The number in the property confluent:version."""
         text = self.value(VERSION_PROPERTY) or ""
-        return int(text) if text.isascii() and text.isdecimal() else None
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _VERSION_DIGITS_MAX
+        return int(text) if is_number else None
 
     def with_version(self, version: int | None) -> Metadata:
         """The same with another confluent:version, or with none."""
@@ -190,6 +192,12 @@ class Contract(NamedTuple):
         if self.rules is not None and newer.rules is not None:
             rules = self.rules.merged(newer.rules)
         return Contract(metadata, rules)
+
+    @property
+    def content(self) -> Contract:
+        """The same, with what is empty as what is not given: both have the same id."""
+        metadata = None if self.metadata == Metadata() else self.metadata
+        return Contract(metadata, None if self.rules == RuleSet() else self.rules)
 
     def fields(self) -> dict[str, Any]:
         found = {"metadata": self.metadata, "ruleSet": self.rules}

@@ -68,7 +68,7 @@ class Reference(NamedTuple):
 
 
 class StoredSchema(NamedTuple):
-    """A schema as it is stored. Equal ones have the same id."""
+    """A schema as it is stored. Those with equal `content` have the same id."""
 
     schema_type: SchemaType
     text: str
@@ -76,9 +76,13 @@ class StoredSchema(NamedTuple):
     contract: Contract = Contract()
 
     @property
+    def content(self) -> StoredSchema:
+        return self._replace(contract=self.contract.content)
+
+    @property
     def guid(self) -> str:
-        """The GUID, which is the same in all registries: Confluent's MD5 of the content, with the
-        encodings of Java."""
+        """The GUID: Confluent's MD5 of the content, with the encodings of Java. All registries
+        compute the same one from the same text."""
         content = bytearray(self.text.encode(errors="replace"))
         for name, subject, version in self.references:
             content += (name + subject).encode(errors="replace")
@@ -114,6 +118,7 @@ class Config(NamedTuple):
     level: Level | None
     group: str | None
     alias: str | None
+    normalize: bool
     defaults: Contract
     overrides: Contract
 
@@ -200,11 +205,14 @@ def read_config(given: Mapping[str, Any]) -> Config:
     for name in ("compatibilityGroup", "alias"):
         if not isinstance(fields.get(name), str | None):
             raise ValueError(f"{name}: expected a text")
+    if not isinstance(fields.get("normalize"), bool | None):
+        raise ValueError("normalize: expected true or false")
     return Config(
         fields,
         None if level is None else Level(level),
         fields.get("compatibilityGroup"),
         fields.get("alias"),
+        bool(fields.get("normalize")),
         read_contract(fields.get("defaultMetadata"), fields.get("defaultRuleSet")),
         read_contract(fields.get("overrideMetadata"), fields.get("overrideRuleSet")),
     )

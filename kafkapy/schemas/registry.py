@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.schemas import rest_errors as errors
 from kafkapy.schemas.contract import VERSION_PROPERTY, Contract, RuleSet, check_rules
-from kafkapy.schemas.parsed_schema import InvalidSchema, ParsedSchema
+from kafkapy.schemas.parsed_schema import RESOLVED, InvalidSchema, ParsedSchema
 from kafkapy.schemas.records import (
     Level,
     Mode,
@@ -49,6 +49,20 @@ class Registry:
 
     def __init__(self, state: RegistryState) -> None:
         self._state = state
+
+    def normalized(self, given: StoredSchema) -> StoredSchema:
+        """A schema with the text and the references of all that differ only in their order.
+
+        Raises:
+            RestError: 42201 not a schema, or a default is not of its type.
+        """
+        schema = self._canonical(given)
+        try:
+            text = parse(self._state, schema).normalized
+        except InvalidSchema as error:
+            raise errors.invalid_schema(schema, str(error)) from error
+        references = sorted(set(schema.references), key=lambda each: (each[1:], each.name))
+        return schema._replace(text=text, references=tuple(references))
 
     def register(
         self, subject: str, given: StoredSchema, schema_id: int | None, version: int | None
@@ -205,11 +219,8 @@ class Registry:
         if permanent:
             records = [no_schema_record(subject, each.version) for each in found]
         else:
-            records = [subject_deleted_record(subject, found[-1].version)]
-            if subject in self._state.configs:
-                records.append(config_record(subject, None))
-            if subject in self._state.modes:
-                records.append(mode_record(subject, None))
+            deleted = subject_deleted_record(subject, found[-1].version)
+            records = [deleted, *self._no_settings(subject)]
         return Decision([each.version for each in affected], records)
 
     def delete_version(self, version: Version, *, permanent: bool) -> Decision:
@@ -226,9 +237,16 @@ class Registry:
         self._check_not_referenced(version)
         if permanent:
             record = no_schema_record(version.subject, version.version)
-        else:
-            record = schema_record(version._replace(is_deleted=True))
-        return Decision(version.version, [record])
+            return Decision(version.version, [record])
+        records = [schema_record(version._replace(is_deleted=True))]
+        if self._state.versions(version.subject) == [version]:
+            records += self._no_settings(version.subject)
+        return Decision(version.version, records)
+
+    def _no_settings(self, subject: str) -> list[Record]:
+        """The records that remove the settings and the mode of a subject."""
+        config = [config_record(subject, None)] if subject in self._state.configs else []
+        return [*config, mode_record(subject, None)] if subject in self._state.modes else config
 
     def set_config(self, subject: str | None, changes: Mapping[str, Any]) -> Decision:
         """Change fields of the settings of a subject, or of all without one. None removes a field.
@@ -263,7 +281,8 @@ class Registry:
         soft-deleted versions, because other schemas may be imported with their numbers.
 
         Raises:
-            RestError: 40401 there is none to remove, 42205 IMPORT while there are schemas, 42208.
+            RestError: 40401 there is none to remove, 42205 IMPORT while there are schemas, 42206
+                another schema refers to a soft-deleted version, 42208.
         """
         _check_name(subject)
         known = self._state.modes.get(subject)
@@ -273,11 +292,13 @@ class Registry:
             answer = {"mode": (known or Mode.READWRITE).value}
             return Decision(answer, [mode_record(subject, None)])
         records = [mode_record(subject, mode)]
-        if mode is Mode.IMPORT and known is not mode and not force:
+        if mode is Mode.IMPORT and self._state.mode(subject) is not mode and not force:
             for name in [subject] if subject else sorted(self._state.subjects):
                 if self._state.versions(name):
                     raise errors.not_permitted("Cannot import since found existing subjects")
                 removed = self._state.versions(name, deleted=True)
+                for each in removed:
+                    self._check_not_referenced(each)
                 records += [no_schema_record(name, each.version) for each in removed]
         return Decision({"mode": mode.value}, records)
 
@@ -329,18 +350,27 @@ class Registry:
 
     def _find(self, subject: str, schema: StoredSchema, *, deleted: bool = False) -> Version | None:
         """The latest version of a subject with a schema; with another text of it, if none has
-        this."""
+        this; or else with references, if the schema has their types in its text."""
         versions = self._state.versions(subject, deleted=deleted)[::-1]
         for each in versions:
-            if each.schema == schema:
+            if each.schema.content == schema.content:
                 return each
-        bare = schema._replace(text="", contract=Contract())
-        for each in versions:
-            is_alike = each.schema._replace(text="", contract=Contract()) == bare
-            if not (is_alike and _is_contract_of(each, schema.contract)):
-                continue
-            if self._parse(each.schema).identity == self._parse(schema).identity:
+        alike = [
+            each
+            for each in versions
+            if each.schema.schema_type is schema.schema_type
+            and _is_contract_of(each, schema.contract)
+        ]
+        for each in alike:
+            if each.schema.references == schema.references and (
+                self._parse(each.schema).identity == self._parse(schema).identity
+            ):
                 return each
+        for each in alike:
+            if each.schema.references and not schema.references:
+                pair = [self._parse(one).formatted(RESOLVED) for one in (each.schema, schema)]
+                if pair[0] == pair[1]:
+                    return each
         return None
 
     def _compared(self, subject: str, schema: StoredSchema) -> Sequence[Version]:
@@ -373,7 +403,7 @@ class Registry:
     ) -> None:
         """Check that neither the id nor the version is that of another schema."""
         known = None if schema_id is None else self._state.by_id.get(schema_id)
-        if known is not None and known != schema:
+        if known is not None and known.content != schema.content:
             raise errors.not_permitted(
                 f"Overwrite new schema with id {schema_id} is not permitted."
             )
@@ -404,7 +434,7 @@ def _is_contract_of(version: Version, contract: Contract) -> bool:
         if contract.version not in (None, version.version):
             return False
         contract, stored = contract.with_version(None), stored.with_version(None)
-    return contract == stored
+    return contract.content == stored.content
 
 
 def _check_rules(contract: Contract) -> None:

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from kafkapy.client.batch_producer import DeliveryError
+from kafkapy.client.batch_producer import DeliveryError, RecordTooLarge
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
 from kafkapy.schemas.records import Record
 from kafkapy.schemas.registry import Decision
 from kafkapy.schemas.registry_state import RegistryState
 from kafkapy.schemas.rest_api import Call, RestApi
-from kafkapy.schemas.rest_errors import RestError, only_reads
+from kafkapy.schemas.rest_errors import RestError, only_reads, too_large
 from kafkapy.schemas.schemas_topic import SchemasTopic, create_if_missing
 
 log: Final = logging.getLogger("kafkapy.schemas")
@@ -88,7 +88,7 @@ class RegistryService:
 
         Raises:
             RestError: the request is refused, 40301 because its user may only read; 50001 Kafka
-                does not take the records, or cannot be read.
+                does not take the records, or cannot be read; 500 a bug, which is logged.
         """
         try:
             self._apply(self._topic.read_stable())
@@ -100,6 +100,11 @@ class RegistryService:
             return self._write(handler, call, decision)
         except ApiError as error:
             raise RestError(50001, f"Error in the backend data store: {error.message}") from error
+        except RestError:
+            raise
+        except Exception as error:  # else the client waits for ever, or gets a page of text
+            log.exception("A request failed: %s", handler.__name__)
+            raise RestError(500, f"Internal Server Error: {type(error).__name__}") from None
 
     def _write(self, handler: Handler, call: Call, decision: Decision) -> Any:
         """Write a decision as the only writer. It is made again if there are new records. A write
@@ -121,6 +126,8 @@ class RegistryService:
                     self._topic.write(transaction, decision.records)
                     self._apply(self._topic.read_all())
                 return decision.answer
+            except RecordTooLarge:
+                raise too_large() from None
             except (ApiError, DeliveryError) as error:
                 log.info("A write of schemas is tried again: %s", error)
                 failure = str(error)

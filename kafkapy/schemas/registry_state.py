@@ -18,7 +18,10 @@ from kafkapy.schemas.records import (
     read_version,
 )
 
+K = TypeVar("K")
 T = TypeVar("T")
+
+CONTEXT: Final = ":."  # what the names of subjects of contexts begin with
 
 log: Final = logging.getLogger("kafkapy.schemas")
 
@@ -32,15 +35,18 @@ class RegistryState:
         self.configs: dict[str | None, Config] = {}
         self.modes: dict[str | None, Mode] = {}
         self.last_id = 0
-        self._ids: dict[StoredSchema, int] = {}
+        self._ids: dict[StoredSchema, tuple[int, ...]] = {}
         self._guids: dict[str, tuple[int, ...]] = {}
         self._uses: defaultdict[int, set[tuple[str, int]]] = defaultdict(set)
 
     def apply(self, record: Record) -> None:
-        """Apply the next record. One that is not understood is logged, and skipped."""
+        """Apply the next record. One that is not understood is logged, and skipped; so is one of a
+        context, which counts its ids apart."""
         key = fields_of(record.key)
         subject, value = key.get("subject"), record.value
         try:
+            if isinstance(subject, str) and subject.startswith(CONTEXT):
+                raise ValueError("contexts are not supported")
             match key.get("keytype"):
                 case "SCHEMA" if value is not None:
                     self._put(read_version(value))
@@ -67,7 +73,8 @@ class RegistryState:
         return [self.subjects[s][v] for s, v in sorted(self._uses.get(schema_id, ()))]
 
     def id_of(self, schema: StoredSchema) -> int | None:
-        return self._ids.get(schema)
+        """The id of a schema; the first, if it was imported with others too."""
+        return next(iter(self._ids.get(schema.content, ())), None)
 
     def ids_of_guid(self, guid: str) -> tuple[int, ...]:
         """The ids of the schemas with this GUID, ascending. There are several if schemas of two
@@ -107,7 +114,8 @@ class RegistryState:
         self.subjects.setdefault(found.subject, {})[found.version] = found
         self._uses[found.schema_id].add((found.subject, found.version))
         self.by_id[found.schema_id] = found.schema
-        self._ids.setdefault(found.schema, found.schema_id)
+        ids = self._ids.get(found.schema.content, ())
+        self._ids[found.schema.content] = tuple(dict.fromkeys((*ids, found.schema_id)))
         guid = found.schema.guid
         self._guids[guid] = tuple(sorted({*self.ids_of_guid(guid), found.schema_id}))
         self.last_id = max(self.last_id, found.schema_id)
@@ -118,9 +126,8 @@ class RegistryState:
         self._forget_use(subject, version)
         if known is not None and not self._uses[known.schema_id]:
             self.by_id.pop(known.schema_id, None)
-            self._ids.pop(known.schema, None)
-            guid = known.schema.guid
-            self._guids[guid] = tuple(n for n in self._guids[guid] if n != known.schema_id)
+            _drop(self._ids, known.schema.content, known.schema_id)
+            _drop(self._guids, known.schema.guid, known.schema_id)
         versions = self.subjects.get(subject, {})
         versions.pop(version, None)
         if not versions:
@@ -136,6 +143,12 @@ class RegistryState:
         for number, known in versions.items():
             if number <= last_version:
                 versions[number] = known._replace(is_deleted=True)
+
+
+def _drop(ids: dict[K, tuple[int, ...]], key: K, schema_id: int) -> None:
+    left = tuple(each for each in ids.pop(key, ()) if each != schema_id)
+    if left:
+        ids[key] = left
 
 
 def _set(values: dict[str | None, T], subject: str | None, value: T | None) -> None:

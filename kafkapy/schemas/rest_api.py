@@ -21,7 +21,7 @@ from kafkapy.schemas.records import (
     read_references,
 )
 from kafkapy.schemas.registry import NEXT_VERSION, Decision, Registry
-from kafkapy.schemas.registry_state import RegistryState
+from kafkapy.schemas.registry_state import CONTEXT, RegistryState
 from kafkapy.schemas.rest_errors import RestError
 from kafkapy.schemas.schema_types import TYPES
 
@@ -32,7 +32,6 @@ _LATEST: Final = ("latest", "-1")
 _NUMBER_MAX: Final = 2**31 - 1
 _DIGITS_MAX: Final = 10
 _DEFAULT_CONTEXT: Final = ":.:"
-_CONTEXT: Final = ":."
 # The fields of a registration and of settings that change something, and are not supported.
 _UNSUPPORTED_OF_SCHEMA: Final = ("schemaTagsToAdd", "schemaTagsToRemove", "propagateSchemaTags")
 _UNSUPPORTED_OF_CONFIG: Final = ("validateFields", "validateRules", "compatibilityPolicy")
@@ -59,7 +58,7 @@ class Call(NamedTuple):
             RestError: 42208 it is in a context other than the default one.
         """
         name = self.path["subject"].removeprefix(_DEFAULT_CONTEXT)
-        if name.startswith(_CONTEXT):
+        if name.startswith(CONTEXT):
             raise errors.invalid_subject(name)
         return name
 
@@ -157,7 +156,7 @@ class RestApi:
         return Decision(RawSchema(self._formatted(call, self._version(call).schema).text))
 
     def referrers(self, call: Call) -> Decision:
-        found = self._version(call)
+        found = self._version(call, deleted=True)
         users = self._state.referrers(found.subject, found.version, deleted=call.flag("deleted"))
         return Decision(sorted({each.schema_id for each in users}))
 
@@ -166,9 +165,7 @@ class RestApi:
         version = call.body.get("version")
         found = self._registry.register(
             self._subject(call),
-            _given_schema(
-                call.body, may_be_empty="metadata" in call.body or "ruleSet" in call.body
-            ),
+            self._given(call, may_be_empty="metadata" in call.body or "ruleSet" in call.body),
             _positive(call.body, "id"),
             version if version == NEXT_VERSION else _positive(call.body, "version"),
         )
@@ -182,7 +179,7 @@ class RestApi:
 
     def look_up(self, call: Call) -> Decision:
         found = self._registry.look_up(
-            self._subject(call), _given_schema(call.body), deleted=call.flag("deleted")
+            self._subject(call), self._given(call), deleted=call.flag("deleted")
         )
         return Decision(_version_fields(found))
 
@@ -271,6 +268,16 @@ class RestApi:
         name = call.subject
         return self._state.configs[name].alias or name if name in self._state.configs else name
 
+    def _given(self, call: Call, *, may_be_empty: bool = False) -> StoredSchema:
+        """The schema in the body, normalized if the query or the subject's settings say so.
+
+        Raises:
+            RestError: 42201.
+        """
+        given = _given_schema(call.body, may_be_empty=may_be_empty)
+        is_normal = call.flag("normalize") or self._state.config(self._subject(call)).normalize
+        return self._registry.normalized(given) if given.text and is_normal else given
+
     def _subjects(self, call: Call) -> list[str]:
         prefix = call.word("subjectPrefix").removeprefix(_DEFAULT_CONTEXT)
         prefix = "" if prefix == ":*:" else prefix
@@ -317,7 +324,7 @@ class RestApi:
         is_latest, number = text.lower() in _LATEST, _natural(text)
         if not is_latest and not number:
             raise errors.invalid_version(text)
-        deleted = call.flag("deleted") or (deleted and not is_latest)
+        deleted = (deleted or call.flag("deleted")) and not is_latest
         found = self._state.versions(subject, deleted=deleted)
         if not found:
             raise errors.subject_not_found(subject)
@@ -329,7 +336,7 @@ class RestApi:
         raise errors.version_not_found(number or 0)
 
     def _check(self, call: Call, version: Version | None = None) -> Decision:
-        given = _given_schema(call.body)
+        given = self._given(call)
         try:
             reasons = self._registry.incompatibilities(self._subject(call), given, version)
         except RestError as error:
@@ -436,8 +443,8 @@ def _positive(body: Mapping[str, Any], name: str) -> int | None:
     found = body.get(name)
     if found is None:
         return None
-    if not isinstance(found, int):
-        raise RestError(42201, f"Invalid schema: '{name}' is not a number")
+    if not isinstance(found, int) or found > _NUMBER_MAX:
+        raise RestError(42201, f"Invalid schema: '{name}' is not a number up to {_NUMBER_MAX}")
     return found if found > 0 else None
 
 

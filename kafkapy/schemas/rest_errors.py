@@ -103,6 +103,10 @@ def invalid_schema(schema: StoredSchema, reason: str) -> RestError:
     )
 
 
+def too_large() -> RestError:
+    return RestError(42209, "Schema too large: it exceeds max.message.bytes of the topic")
+
+
 def invalid_rules(reason: str) -> RestError:
     return RestError(42210, f"Invalid rule set: {reason}")
 

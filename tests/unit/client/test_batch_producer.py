@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy.client.batch_producer import BatchProducer, DeliveryError
+from kafkapy.client.batch_producer import BatchProducer, DeliveryError, RecordTooLarge
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.producer_settings import producer_settings
 from kafkapy.client.transport import network_error
@@ -208,7 +208,7 @@ def test_a_refusal_names_the_partition_and_the_code(code: ErrorCode) -> None:
 
 
 def test_one_record_that_is_too_large_is_refused() -> None:
-    with pytest.raises(DeliveryError, match="t-0: MESSAGE_TOO_LARGE"):
+    with pytest.raises(RecordTooLarge, match="t-0: MESSAGE_TOO_LARGE"):
         write(ScriptedLeaders({"t": 1}, max_bytes=60), 1)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafkapy.client.batch_producer import DeliveryError
+from kafkapy.client.batch_producer import DeliveryError, RecordTooLarge
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.schemas.records import Record, SchemaType, StoredSchema, Version, schema_record
+from kafkapy.schemas.registry import Decision
 from kafkapy.schemas.registry_service import RegistryService
 from kafkapy.schemas.rest_api import Call, RestApi
 from kafkapy.schemas.rest_errors import RestError
@@ -110,3 +111,26 @@ def test_only_constant_answers_are_given_without_the_topic() -> None:
     assert registry.answer_known(RestApi.schema, by_id._replace(query={"fetchMaxId": "1"})) is None
     assert registry.answer_known(RestApi.schema, Call({"id": "2"}, {}, {})) is None
     assert registry.answer_known(RestApi.subjects, Call({}, {}, {})) is None
+
+
+def test_a_schema_that_exceeds_the_limit_of_the_topic_is_refused_at_once() -> None:
+    topic = Topic(RecordTooLarge("_schemas-0: MESSAGE_TOO_LARGE"))
+    with pytest.raises(RestError, match="Schema too large") as raised:
+        service(topic).answer(RestApi.register, REGISTER)
+    assert (raised.value.code, topic.writes) == (42209, 1)
+
+
+@pytest.mark.parametrize("bug", [StopIteration(), KeyError("a")])
+def test_a_bug_is_an_answer_and_a_line_in_the_log(
+    bug: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A future cannot hold StopIteration: the client would wait for ever."""
+
+    def handler(_api: RestApi, _call: Call) -> Decision:
+        raise bug
+
+    with pytest.raises(RestError) as raised:
+        service(Topic()).answer(handler, REGISTER)
+    assert raised.value.status == 500
+    assert type(bug).__name__ in raised.value.message
+    assert "A request failed: handler" in caplog.text
