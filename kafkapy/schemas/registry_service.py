@@ -78,7 +78,7 @@ class RegistryService:
         """The answer that no record can change, None if there is none. Also while Kafka is down."""
         if handler in _IMMUTABLE and "fetchMaxId" not in call.query:
             try:
-                return handler(self._api, call).answer
+                return self._decide(handler, call).answer
             except RestError:
                 return None
         return None
@@ -92,7 +92,7 @@ class RegistryService:
         """
         try:
             self._apply(self._topic.read_stable())
-            decision = handler(self._api, call)
+            decision = self._decide(handler, call)
             if not decision.records:
                 return decision.answer
             if not call.may_write:
@@ -100,6 +100,10 @@ class RegistryService:
             return self._write(handler, call, decision)
         except ApiError as error:
             raise RestError(50001, f"Error in the backend data store: {error.message}") from error
+
+    def _decide(self, handler: Handler, call: Call) -> Decision:
+        try:
+            return handler(self._api, call)
         except RestError:
             raise
         except Exception as error:  # else the client waits for ever, or gets a page of text
@@ -120,7 +124,7 @@ class RegistryService:
                 if is_attempted and set(decision.records) <= set(new):
                     return decision.answer
                 if new:
-                    decision = handler(self._api, call)
+                    decision = self._decide(handler, call)
                 if decision.records:
                     is_attempted = True
                     self._topic.write(transaction, decision.records)
