@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -211,6 +212,8 @@ def fault_of(root: Subschema, value: Any) -> str | None:
         found = jsonschema.exceptions.best_match(errors)
     except RecursionError:
         return "$: the value, or its schema, is nested too deeply"
+    except (re.error, ArithmeticError, ValueError) as error:
+        return f"$: the value cannot be validated: {error}"
     return None if found is None else f"{found.json_path}: {found.message}"
 
 

@@ -93,8 +93,13 @@ def _parse(registered: RegisteredSchema) -> ParsedSchema:
 
 
 def _load(text: bytes) -> Any:
+    """JSON of RFC 8259: in UTF-8, and without NaN."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not a number of JSON")
+
     try:
-        return json.loads(text)
+        return json.loads(text.decode(), parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise CorruptValue(f"it is not JSON: {error}") from error
 
@@ -117,7 +122,7 @@ def _from_protobuf(messages: dict[MessagePath, Descriptor], payload: bytes) -> b
     try:
         message = GetMessageClass(messages[path]).FromString(content)
         found = json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
-    except (DecodeError, TypeError, ValueError) as error:
+    except (DecodeError, json_format.Error, TypeError, ValueError) as error:
         raise CorruptValue(f"it is not of its schema: {error}") from error
     return _compact(found)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
+import struct
+from typing import Any
 
 import pytest
 
@@ -38,6 +41,14 @@ def test_protobuf_with_the_defaults() -> None:
     ):
         with pytest.raises(CorruptValue, match=reason):
             values.decode(1, payload)
+
+
+def test_protobuf_that_json_cannot_express() -> None:
+    source = 'syntax = "proto3"; import "google/protobuf/struct.proto"; '
+    values = decoder(SchemaType.PROTOBUF, source + "message M { google.protobuf.Value v = 1; }")
+    nan = b"\x0a\x09\x11" + struct.pack("<d", math.nan)
+    with pytest.raises(CorruptValue, match=r"it is not of its schema: .*NaN"):
+        values.decode(1, b"\0" + nan)
 
 
 def test_json_is_printed_as_it_is_and_a_schema_is_asked_for_once() -> None:
@@ -86,3 +97,35 @@ def test_json_is_validated() -> None:
         encode(b'{"item": {"n": "x"}}')
     with pytest.raises(CorruptValue, match="it is not JSON: "):
         encode(b"{")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a": NaN}',
+        b"-Infinity",
+        b"[" * 5000 + b"]" * 5000,
+        b"9" * 5000,
+        b"\xff",
+        b"\xef\xbb\xbf{}",
+        '{"a": 1}'.encode("utf-16"),
+    ],
+)
+def test_text_that_other_clients_do_not_read_as_json(text: bytes) -> None:
+    with pytest.raises(CorruptValue, match="it is not JSON: "):
+        encoder(registered(SchemaType.JSON, "{}"))(text)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"pattern": r"\p{L}"}, b'"a"'),
+        ({"patternProperties": {"(": {}}}, b'{"a": 1}'),
+        ({"multipleOf": 0.1}, b"1" + b"0" * 400),
+        ({"multipleOf": 0.1}, b"1e999"),
+    ],
+)
+def test_json_that_cannot_be_validated(schema: dict[str, Any], text: bytes) -> None:
+    """Python refuses some patterns that other languages accept."""
+    with pytest.raises(CorruptValue, match=r"\$: the value cannot be validated: ."):
+        encoder(registered(SchemaType.JSON, json.dumps(schema)))(text)
