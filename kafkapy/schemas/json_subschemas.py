@@ -43,10 +43,10 @@ _KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 _SINCE_6: Final = frozenset({"const", "contains", "propertyNames"})
 _SINCE_7: Final = frozenset({"if", "then", "else"})
-_SINCE_2020: Final = frozenset({"prefixItems"})
+_SINCE_2020: Final = frozenset({"prefixItems", "$dynamicRef"})
 _SINCE_2019: Final = frozenset(
     {"dependentRequired", "dependentSchemas", "minContains", "maxContains"}
-    | {"unevaluatedItems", "unevaluatedProperties"}
+    | {"unevaluatedItems", "unevaluatedProperties", "$recursiveRef"}
 )
 # Keywords without effect. Confluent treats `format` as an annotation since 2019-09.
 _IGNORED: Final[dict[str, frozenset[str]]] = {
@@ -54,7 +54,7 @@ _IGNORED: Final[dict[str, frozenset[str]]] = {
     "6": _SINCE_7 | _SINCE_2019 | _SINCE_2020,
     "7": _SINCE_2019 | _SINCE_2020,
     "201909": _SINCE_2020 | {"format"},
-    "202012": frozenset({"additionalItems", "format"}),
+    "202012": frozenset({"additionalItems", "format", "$recursiveRef"}),
 }
 
 
@@ -138,8 +138,8 @@ class Subschema:
     def refs(self) -> list[str]:
         if isinstance(self.raw, bool):
             return []
-        keys = _REFS if self.draft in _NEW_DRAFTS else _REFS[:1]
-        return [self.raw[key] for key in keys if key in self.raw]
+        ignored = _IGNORED[self.draft]
+        return [self.raw[key] for key in _REFS if key in self.raw and key not in ignored]
 
     def referenced(self, ref: str) -> Subschema:
         from referencing.exceptions import Unresolvable
@@ -269,5 +269,6 @@ def node_of(schema: Subschema) -> Node:
     if isinstance(types, list):
         alternatives = (replace(schema, raw={**part, "type": one}) for one in types)
         return Node(schema, "anyOf", " or ".join(types), {}, tuple(alternatives))
-    kind = types or next(one for one, keys in _KEYWORDS.items() if part.keys() & set(keys))
+    kinds = (one for one, keys in _KEYWORDS.items() if part.keys() & set(keys))
+    kind = types or next(kinds, "any")
     return Node(schema, "number" if kind == "integer" else kind, kind, part)

@@ -379,6 +379,14 @@ REFS: list[Change] = [
     ),
 ]
 
+DRAFTS = {
+    "4": DRAFT_4,
+    "6": {"$schema": "http://json-schema.org/draft-06/schema#"},
+    "7": {"$schema": "http://json-schema.org/draft-07/schema#"},
+    "2019-09": DRAFT_2019,
+    "2020-12": DRAFT_2020,
+}
+
 CHANGES = [*TYPES, *KEYWORDS, *PROPERTIES, *REQUIRED, *DEPENDENCIES, *ITEMS, *COMBINED, *REFS]
 
 
@@ -386,6 +394,20 @@ CHANGES = [*TYPES, *KEYWORDS, *PROPERTIES, *REQUIRED, *DEPENDENCIES, *ITEMS, *CO
 def test_change(older: Any, newer: Any, forward: str, backward: str) -> None:
     expect(older, newer, forward)
     expect(newer, older, backward)
+
+
+@pytest.mark.parametrize(
+    ("draft", "keyword"),
+    [
+        *((draft, "$dynamicRef") for draft in ("4", "6", "7", "2019-09")),
+        *((draft, "$recursiveRef") for draft in ("4", "6", "7", "2020-12")),
+    ],
+)
+def test_keywords_of_references_that_a_draft_does_not_have(draft: str, keyword: str) -> None:
+    unknown = {**DRAFTS[draft], keyword: "#/nowhere"}
+    expect(STRING, unknown, OK)
+    expect(unknown, STRING, "from any value to string")
+    expect({**unknown, **SHORT}, STRING, OK)
 
 
 def test_all_differences_are_reported_with_their_paths() -> None:
