@@ -60,6 +60,12 @@ _LIMITS: Final = {
     "socket.send.buffer.bytes": (0, 100_000_000),
     "transaction.timeout.ms": (1000, 2**31 - 1),
 }
+_SOCKET_TIMEOUT: Final = "socket.timeout.ms"
+_SOCKET_TIMEOUT_MIN_MS: Final = 10
+_SOCKET_TIMEOUT_MAX_MS: Final = 300_000
+_REQUEST_TIMEOUT_MS: Final = 30_000  # Java's default
+_FETCH_WAIT_MS: Final = 500  # the default in both clients
+_FETCH_MARGIN_MS: Final = 1000  # librdkafka warns if the timeout of a fetch is closer to its wait
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 # Pairs with librdkafka's defaults. It refuses a second time that is below the first; Java does not.
 _ORDERED: Final = (
@@ -139,6 +145,9 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         transaction_ms = int_property(config, "transaction.timeout.ms", _TRANSACTION_TIMEOUT_MS)
         delivery_ms = int_property(config, _DELIVERY_TIMEOUT, 0)
         config[_DELIVERY_TIMEOUT] = str(min(delivery_ms, transaction_ms))
+        # Nor does it accept a longer wait for a response.
+        _set_socket_timeout(config, most_ms=transaction_ms)
+    _set_socket_timeout(config)
     return config
 
 
@@ -151,6 +160,7 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """
     _check_group(properties)
     config = _CONSUMER_DEFAULTS | _translate(properties)
+    _set_consumer_socket_timeout(config)
     if config.get("auto.offset.reset") == "none":
         config["auto.offset.reset"] = "error"
     if "group.protocol" in config:
@@ -168,7 +178,9 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.ShareConsumer`. Raises as `consumer_config`."""
     _check_group(properties)
-    return _translate(properties)
+    config = _translate(properties)
+    _set_consumer_socket_timeout(config)
+    return config
 
 
 def _check_group(properties: Mapping[str, str]) -> None:
@@ -234,6 +246,26 @@ def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
             )
         config |= {"sasl.username": user.username, "sasl.password": user.password}
     return config
+
+
+def _set_socket_timeout(
+    config: dict[str, Any],
+    least_ms: int = _SOCKET_TIMEOUT_MIN_MS,
+    most_ms: int = _SOCKET_TIMEOUT_MAX_MS,
+) -> None:
+    """Close a connection whose broker sends no response within request.timeout.ms, as Java's
+    clients do. librdkafka only sends that time to the broker, and waits for a minute.
+
+    JoinGroup has a limit of its own in librdkafka, which is above max.poll.interval.ms.
+    """
+    timeout_ms = int_property(config, "request.timeout.ms", _REQUEST_TIMEOUT_MS)
+    timeout_ms = min(max(timeout_ms, least_ms), most_ms, _SOCKET_TIMEOUT_MAX_MS)
+    config.setdefault(_SOCKET_TIMEOUT, str(timeout_ms))
+
+
+def _set_consumer_socket_timeout(config: dict[str, Any]) -> None:
+    fetch_wait_ms = int_property(config, "fetch.wait.max.ms", _FETCH_WAIT_MS)
+    _set_socket_timeout(config, least_ms=fetch_wait_ms + _FETCH_MARGIN_MS)
 
 
 def _token_callback(properties: Mapping[str, str]) -> Callable[[str], tuple[Any, ...]]:

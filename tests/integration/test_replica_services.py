@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import fetch_batches
+from kafkapy.client.librdkafka import producer_config
 from kafkapy.client.security import Security
 from kafkapy.client.transport import Transport, connect
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition, partition_for_key
@@ -359,3 +360,27 @@ def check_throttled_replication_waits_until_the_throttle_is_lifted(
     assert in_sync(group, topic) == [{1}]
     configs(group, 2, *default, "--delete-config", rate)
     wait_until(lambda: in_sync(group, topic) == [{1, 3}], "3 is in sync again")
+
+
+def test_a_producer_leaves_a_leader_that_hangs_after_the_request_timeout(
+    group: BrokerGroup,
+) -> None:
+    """It waited a minute for the response of the old leader."""
+    create(group, "hung", "--partitions", "1", "--replication-factor", "3")
+    given = {"bootstrap.servers": group.bootstrap_servers, "request.timeout.ms": "1500"}
+    producer = confluent_kafka.Producer({**producer_config(given), **QUIET})
+    errors: list[object] = []
+
+    def send() -> None:
+        producer.produce("hung", b"x", on_delivery=lambda error, _: errors.append(error))
+
+    send()
+    assert producer.flush(LIMIT_S) == 0
+    leader = group.brokers[leaders(group, "hung")[0]]
+    leader.pause()
+    try:
+        send()
+        assert producer.flush(LIMIT_S / 2) == 0  # a half: librdkafka's own limit is LIMIT_S
+    finally:
+        leader.resume()
+    assert errors == [None, None]

@@ -161,6 +161,36 @@ def test_a_transactional_producer_is_not_refused_for_its_delivery_timeout(
     Producer({**config, "bootstrap.servers": "127.0.0.1:1"})
 
 
+@pytest.mark.parametrize(
+    ("given", "produces_ms", "consumes_ms"),
+    [
+        ({}, "30000", "30000"),
+        ({"request.timeout.ms": "1500"}, "1500", "1500"),
+        ({"request.timeout.ms": "5"}, "10", "1500"),
+        ({"request.timeout.ms": "1500", "fetch.max.wait.ms": "3000"}, "1500", "4000"),
+        ({"request.timeout.ms": "400000"}, "300000", "300000"),
+        ({"request.timeout.ms": "1500", "socket.timeout.ms": "700"}, "700", "700"),
+    ],
+)
+def test_the_request_timeout_limits_the_wait_for_a_response(
+    given: dict[str, str], produces_ms: str, consumes_ms: str
+) -> None:
+    """librdkafka only sends it to the brokers, and waited a minute for a broker that hung."""
+    made = producer_config(given)
+    assert made["socket.timeout.ms"] == produces_ms
+    Producer(made)
+    for config in (consumer_config, share_consumer_config):
+        assert config({"group.id": "g", **given})["socket.timeout.ms"] == consumes_ms
+    confluent_kafka.Consumer(consumer_config({"group.id": "g", **given})).close()
+
+
+def test_a_transactional_producer_is_not_refused_for_its_request_timeout() -> None:
+    given = {"transactional.id": "x", "transaction.timeout.ms": "5000"}
+    config = producer_config(given)
+    assert config["socket.timeout.ms"] == "5000"
+    Producer(config)
+
+
 def test_names_that_differ_are_translated_and_java_only_ones_dropped() -> None:
     config = producer_config(
         {
