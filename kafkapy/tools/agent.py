@@ -212,6 +212,8 @@ class Agent:
         # Names that were reported to `warn`, so that each is reported once.
         self._links: set[str] = set()
         self._unreadable: set[str] = set()
+        # Compressed files that were reported. They are renamed, and must be reported once.
+        self._compressed: set[Identity] = set()
 
     def run(self, stop: Stop, *, poll_s: float = 0.5, once: bool = False) -> None:
         """Run rounds until `stop` is set; with `once`, until there are no new lines.
@@ -259,6 +261,10 @@ class Agent:
     def _advance(self, name: str, tail: FileTail, finished: bool) -> int:
         if tail.reset_if_truncated():
             self._warn(f"{name} was truncated; reading it from its beginning")
+        if self._is_compressed(name, tail):  # it was empty before
+            tail.close()
+            del self._tails[name]
+            return 0
         ended = tail.is_replaced() or tail.is_deleted()
         lines = tail.read(ROUND_BYTES, ended=ended or finished)
         for line in lines:
@@ -326,6 +332,9 @@ class Agent:
         is_same = own is not None and own.identity == identity
         saved = own if is_same else self._saved_cursor(identity)
         tail = FileTail(path, saved)
+        if self._is_compressed(name, tail):
+            tail.close()
+            return None
         if tail.cursor == saved:
             if not is_same and status.st_size <= saved.offset:
                 tail.close()
@@ -339,6 +348,14 @@ class Agent:
         elif own is None and self._from_end:
             tail.skip_to_end()
         return tail
+
+    def _is_compressed(self, name: str, tail: FileTail) -> bool:
+        """Whether a new file is one that was compressed after its rotation: it has no lines."""
+        compression = tail.compression()
+        if compression is not None and tail.cursor.identity not in self._compressed:
+            self._compressed.add(tail.cursor.identity)
+            self._warn(f"{name} is compressed with {compression}; it is not sent")
+        return compression is not None
 
     def _saved_cursor(self, identity: Identity) -> Cursor | None:
         """The position in the file with this identity, which may be a deleted file's."""

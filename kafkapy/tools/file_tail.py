@@ -14,6 +14,8 @@ from errno import ELOOP, ENXIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from kafkapy.tools import compressed_files
+
 HEAD_BYTES: Final = 256
 LINE_BYTES_MAX: Final = 900_000
 """A longer line becomes several records: brokers accept 1 MB by default."""
@@ -97,6 +99,12 @@ class FileTail:
     def is_deleted(self) -> bool:
         """Whether the file has no name any more, so that no process can open it to write."""
         return os.fstat(self._fd).st_nlink == 0
+
+    def compression(self) -> str | None:
+        """The format of a compressed file of which no line was read, else None."""
+        if self.cursor.offset > 0:
+            return None
+        return compressed_files.compression_of(os.pread(self._fd, compressed_files.HEAD_BYTES, 0))
 
     def skip_to_end(self) -> None:
         """Skip the existing lines, up to the end of the last one."""

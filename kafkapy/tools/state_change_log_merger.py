@@ -12,17 +12,22 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from io import BufferedReader, FileIO
-from typing import BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, cast
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.patterns import PATTERN_ERRORS
+from kafkapy.tools.compressed_files import compression_of
 from kafkapy.tools.state_change_lines import LineFilter
 
 _BUFFER_BYTES: Final = 1 << 20
-_CODECS: Final = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open))
+_OPENERS: Final[dict[str, Callable[..., Any]]] = {
+    "gzip": gzip.open,
+    "bzip2": bz2.open,
+    "xz": lzma.open,
+}
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 
@@ -143,10 +148,8 @@ def _open(path: str, files: ExitStack) -> BinaryIO:
         head = file.peek()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
-    for magic, opener in _CODECS:
-        if head.startswith(magic):
-            return cast(BinaryIO, files.enter_context(opener(file, "rb")))
-    return file
+    opener = _OPENERS.get(compression_of(head) or "")
+    return cast(BinaryIO, files.enter_context(opener(file))) if opener else file
 
 
 def _selected_lines(path: str, file: BinaryIO, line_filter: LineFilter) -> Iterator[MergedLine]:

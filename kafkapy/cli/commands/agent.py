@@ -38,7 +38,8 @@ class AgentOptions(ClusterOptions):
     )
     producer_property: list[str] = values("A producer property.", metavar="K=V")
     files: list[str] = values(
-        "Files or quoted patterns; new files that match are followed too.", metavar="FILE..."
+        "Files or quoted patterns; new files that match are followed too, compressed ones are not.",
+        metavar="FILE...",
     )
 
 

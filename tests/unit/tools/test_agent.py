@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import threading
@@ -15,6 +16,7 @@ from confluent_kafka import KafkaError, KafkaException
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools import file_tail
 from kafkapy.tools.agent import Agent, AgentError, State, Stop, TopicSink
+from tests.unit.tools.test_compressed_files import FORMATS
 
 
 class Sink:
@@ -307,6 +309,40 @@ def test_the_state_is_whole_or_the_old_one(machine: Machine) -> None:
     (cursor,) = data["files"].values()
     assert cursor["offset"] == 2
     assert not (machine.root / "state.part").exists()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_file_that_logrotate_compressed_is_not_sent(machine: Machine, name: str) -> None:
+    """Its bytes were sent as lines."""
+    machine.log("a\n")
+    packed = machine.root / "app.log.1.x"
+    packed.write_bytes(FORMATS[name](b"\n".join(b"%d" % i for i in range(1000))))
+    sink = Sink(Stop())
+    agent = Agent(
+        [str(machine.root / "*.log*")], State(machine.root / "state"), sink, machine.notes.append
+    )
+    agent.round()
+    packed.rename(machine.root / "app.log.2.x")
+    agent.round()
+    agent.close()
+    assert [value for _, value in sink.taken] == ["a"]
+    assert machine.notes == [f"{packed} is compressed with {name}; it is not sent"]
+
+
+def test_a_file_that_is_just_being_compressed_is_not_sent(machine: Machine) -> None:
+    """It was empty when the agent opened it."""
+    machine.log("", "app.log.1.gz")
+    sink = Sink(Stop())
+    agent = Agent(
+        [str(machine.root / "*.log*")], State(machine.root / "state"), sink, machine.notes.append
+    )
+    agent.round()
+    (machine.root / "app.log.1.gz").write_bytes(gzip.compress(b"a\n" * 9, compresslevel=0))
+    for _ in range(2):
+        agent.round()
+    agent.close()
+    assert sink.taken == []
+    assert len(machine.notes) == 1
 
 
 def test_links_out_of_the_patterns_are_not_followed(machine: Machine, tmp_path: Path) -> None:
