@@ -11,7 +11,9 @@ import contextlib
 import glob
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol
@@ -35,6 +37,8 @@ from kafkapy.tools.librdkafka_client import Reporter, ToolProducer, make_client
 ROUND_BYTES: Final = 1 << 20
 FINISHED_FILES_MAX: Final = 1000
 """The number of renamed files whose positions are remembered."""
+ROTATE_WAIT_S: Final = 5.0
+"""The time for which a rotated file stays open after its last new line, as in Fluent Bit."""
 _QUEUE_FULL_WAIT_S: Final = 0.1
 _NO_TIMEOUT: Final = "0"  # librdkafka's message.timeout.ms: brokers may be down for a long time
 
@@ -189,6 +193,15 @@ class Stop:
             self.set()
 
 
+@dataclass
+class _Rotated:
+    """A file that lost its name to another one, or was deleted, and may still get lines."""
+
+    name: str
+    tail: FileTail
+    closing_s: float
+
+
 class Agent:
     """Follows the files that the patterns match, now and later."""
 
@@ -200,6 +213,7 @@ class Agent:
         warn: Callable[[str], None],
         *,
         from_end: bool = False,
+        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.sent = 0
         self._patterns = patterns
@@ -208,7 +222,9 @@ class Agent:
         self._warn = warn
         # Applies only to files that exist at the very first start.
         self._from_end = from_end and state.is_new
+        self._monotonic_s = monotonic_s
         self._tails: dict[str, FileTail] = {}
+        self._rotated: list[_Rotated] = []
         # Names that were reported to `warn`, so that each is reported once.
         self._links: set[str] = set()
         self._unreadable: set[str] = set()
@@ -230,7 +246,7 @@ class Agent:
             while not self._sink.acknowledged():
                 if stop.is_set():
                     return  # positions are not saved: the next run sends these lines again
-            if self._state.cursors != self._cursors():
+            if lines or self._state.cursors != self._cursors():
                 self._save()
             self.sent += lines
             if not lines:
@@ -244,19 +260,27 @@ class Agent:
 
         With `finished`, a last line without a line end is sent too.
         """
+        self._set_rotated_aside()
         self._open_new()
         if self._from_end:
             # The next start continues here, also if no line of this one is acknowledged.
             self._save()
             self._from_end = False
-        tails = list(self._tails.items())
-        return sum(self._advance(name, tail, finished) for name, tail in tails)
+        # Rotated files first: their lines are older.
+        lines = sum(self._advance_rotated(rotated, finished) for rotated in list(self._rotated))
+        return lines + sum(
+            self._advance(name, tail, finished) for name, tail in list(self._tails.items())
+        )
 
     def close(self) -> None:
         """Close the files."""
-        for tail in self._tails.values():
+        for tail in self._open_tails():
             tail.close()
         self._tails.clear()
+        self._rotated.clear()
+
+    def _open_tails(self) -> list[FileTail]:
+        return [*self._tails.values(), *(rotated.tail for rotated in self._rotated)]
 
     def _advance(self, name: str, tail: FileTail, finished: bool) -> int:
         if tail.reset_if_truncated():
@@ -265,25 +289,41 @@ class Agent:
             tail.close()
             del self._tails[name]
             return 0
-        ended = tail.is_replaced() or tail.is_deleted()
-        lines = tail.read(ROUND_BYTES, ended=ended or finished)
+        return self._send(name, tail, ended=finished)
+
+    def _advance_rotated(self, rotated: _Rotated, finished: bool) -> int:
+        """Send late lines of a rotated file. Close it some time after the last one."""
+        now_s, tail = self._monotonic_s(), rotated.tail
+        is_over = finished or now_s >= rotated.closing_s
+        lines = self._send(rotated.name, tail, ended=False)
+        if not lines and is_over:
+            lines = self._send(rotated.name, tail, ended=True)
+        if lines:
+            rotated.closing_s = now_s + ROTATE_WAIT_S
+        elif is_over:
+            tail.close()
+            self._rotated.remove(rotated)
+        if lines and not tail.is_deleted():
+            self._state.remember(tail.cursor)
+        return lines
+
+    def _send(self, name: str, tail: FileTail, *, ended: bool) -> int:
+        lines = tail.read(ROUND_BYTES, ended=ended)
         for line in lines:
             self._sink.send(Path(name), line.value, line.offset)
-        if ended and not lines:
-            self._close_finished(name, tail)
-            next_tail = self._tails.get(name)
-            return 0 if next_tail is None else self._advance(name, next_tail, finished)
         return len(lines)
 
-    def _close_finished(self, name: str, tail: FileTail) -> None:
-        """Close a file that was read to its end. Open the file that has its name now, if any."""
-        if not tail.is_deleted():
-            self._state.remember(tail.cursor)
-        tail.close()
-        del self._tails[name]
-        self._state.cursors.pop(name, None)
-        if is_plain_file(name):
-            self._open(name, self._open_files())
+    def _set_rotated_aside(self) -> None:
+        """Free the names of files that were renamed or deleted, and read to their end so far. Their
+        writers may have them open, and add lines until they open the new file."""
+        for name, tail in list(self._tails.items()):
+            if tail.is_idle and (tail.is_replaced() or tail.is_deleted()):
+                if not tail.is_deleted():
+                    self._state.remember(tail.cursor)
+                del self._tails[name]
+                self._state.cursors.pop(name, None)
+                closing_s = self._monotonic_s() + ROTATE_WAIT_S
+                self._rotated.append(_Rotated(name, tail, closing_s))
 
     def _open_new(self) -> None:
         open_files = self._open_files()
@@ -292,7 +332,7 @@ class Agent:
                 self._open(name, open_files)
 
     def _open_files(self) -> set[Identity]:
-        return {tail.cursor.identity for tail in self._tails.values()}
+        return {tail.cursor.identity for tail in self._open_tails()}
 
     def _open(self, name: str, open_files: set[Identity]) -> None:
         try:

@@ -69,6 +69,8 @@ class FileTail:
             OSError: it cannot be opened.
         """
         self.path = path
+        self.is_idle = False
+        """Whether the last read found no new line."""
         self._fd = _open(path)
         status = os.fstat(self._fd)
         self.cursor = Cursor(status.st_dev, status.st_ino)
@@ -134,6 +136,7 @@ class FileTail:
             lines.append(Line(value, start + at))
             at = next_start
         self._advance(start + at)
+        self.is_idle = not lines
         return lines
 
     def _advance(self, offset: int) -> None:

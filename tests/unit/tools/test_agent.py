@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -15,7 +17,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.tools import file_tail
-from kafkapy.tools.agent import Agent, AgentError, State, Stop, TopicSink
+from kafkapy.tools.agent import ROTATE_WAIT_S, Agent, AgentError, State, Stop, TopicSink
 from tests.unit.tools.test_compressed_files import FORMATS
 
 
@@ -76,6 +78,39 @@ class Machine:
         (self.root / old).rename(self.root / new)
 
 
+class Steps(Stop):
+    """Stops an agent after some steps. Each is done when there are no new lines."""
+
+    def __init__(self, *steps: Callable[[], None]) -> None:
+        super().__init__()
+        self._steps = iter(steps)
+
+    def wait(self, limit_s: float) -> None:
+        next(self._steps, self.set)()
+
+
+class Watched:
+    """An agent whose rounds and time pass one by one, as a test decides."""
+
+    def __init__(self, machine: Machine, pattern: str) -> None:
+        self.now_s = 0.0
+        self.sink = Sink(Stop())
+        self.agent = Agent(
+            [str(machine.root / pattern)],
+            State(machine.root / "state"),
+            self.sink,
+            machine.notes.append,
+            monotonic_s=lambda: self.now_s,
+        )
+
+    def lines(self, passed_s: float = 0) -> list[str]:
+        """All lines that were sent, when some time has passed and there are no new ones."""
+        self.now_s += passed_s
+        for _ in range(4):
+            self.agent.round()
+        return [value for _, value in self.sink.taken]
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
@@ -113,30 +148,20 @@ def test_what_was_not_acknowledged_is_sent_again(machine: Machine) -> None:
 
 def test_rotation_while_it_runs(machine: Machine) -> None:
     machine.log("a\n")
-    stop = Stop()
-    sink = Sink(stop)
-    agent = Agent(
-        [str(machine.root / "*.log*")], State(machine.root / "state"), sink, machine.notes.append
-    )
-
-    def rounds(count: int = 4) -> list[str]:
-        for _ in range(count):
-            agent.round()
-        assert sink.acknowledged()
-        return [value for _, value in sink.safe]
-
-    assert rounds() == ["a"]
+    watched = Watched(machine, "*.log*")
+    assert watched.lines() == ["a"]
     machine.rename("app.log", "app.log.1")
     machine.log("b\nlast", "app.log.1")
     machine.log("c\n")
-    assert rounds() == ["a", "b", "last", "c"]
+    assert watched.lines() == ["a", "b", "c"]
+    assert watched.lines(ROTATE_WAIT_S) == ["a", "b", "c", "last"]
     machine.rename("app.log.1", "app.log.2")
     machine.rename("app.log", "app.log.1")
     machine.log("d\n")
-    assert rounds() == ["a", "b", "last", "c", "d"]
+    assert watched.lines()[4:] == ["d"]
     (machine.root / "app.log").unlink()
-    assert rounds() == ["a", "b", "last", "c", "d"]
-    agent.close()
+    assert watched.lines(ROTATE_WAIT_S)[5:] == []
+    watched.agent.close()
     assert machine.notes == []
 
 
@@ -177,8 +202,8 @@ def test_a_rotation_while_it_is_away_sends_no_whole_file_again(machine: Machine)
     assert machine.run() == ["3", "2", "1"]
     rotate(machine)
     machine.log("1a\n", "app.log.3")
-    assert machine.run() == ["3", "2", "1", "4", "1a"]
-    assert machine.run() == ["3", "2", "1", "4", "1a"]
+    assert machine.run() == ["3", "2", "1", "1a", "4"]
+    assert machine.run() == ["3", "2", "1", "1a", "4"]
     machine.log("1b\n", "app.log.3")
     assert machine.run()[5:] == ["1b"]
     assert machine.notes == []
@@ -209,6 +234,74 @@ def test_a_writer_that_learns_of_the_rotation_later(machine: Machine) -> None:
     machine.log("later\n", "app.log.1")
     assert machine.run() == ["a", "b", "late", "later"]
     assert machine.notes == []
+
+
+@pytest.mark.parametrize("pattern", ["app.log", "app.log*"])
+def test_lines_that_are_added_to_a_renamed_file_are_sent(machine: Machine, pattern: str) -> None:
+    """The writer has it open until logrotate tells it; the new file exists already."""
+    watched = Watched(machine, pattern)
+    machine.log("a\n")
+    assert watched.lines() == ["a"]
+    machine.rename("app.log", "app.log.1")
+    machine.log("b\n")
+    assert watched.lines() == ["a", "b"]
+    machine.log("late, la", "app.log.1")
+    assert watched.lines(ROTATE_WAIT_S - 1) == ["a", "b"]
+    machine.log("te\nlater\nla", "app.log.1")
+    machine.log("c\n")
+    assert watched.lines() == ["a", "b", "late, late", "later", "c"]
+    assert watched.lines(ROTATE_WAIT_S - 1)[5:] == []
+    assert watched.lines(1)[5:] == ["la"]  # the file has ended
+    watched.agent.close()
+    assert machine.notes == []
+
+
+def test_a_renamed_file_is_closed_in_the_end(machine: Machine) -> None:
+    watched = Watched(machine, "app.log")
+    before = len(os.listdir("/proc/self/fd"))
+    for number in range(3):
+        machine.log(f"{number}\n")
+        watched.lines()
+        machine.rename("app.log", f"app.log.{number}")
+    machine.log("a\n")
+    assert len(watched.lines()) == 4
+    assert len(os.listdir("/proc/self/fd")) == before + 4
+    watched.lines(ROTATE_WAIT_S)
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    watched.agent.close()
+
+
+def test_lines_of_a_file_that_was_deleted_are_sent(machine: Machine) -> None:
+    watched = Watched(machine, "app.log")
+    with (machine.root / "app.log").open("w", buffering=1) as writer:
+        writer.write("a\n")
+        assert watched.lines() == ["a"]
+        (machine.root / "app.log").unlink()
+        machine.log("b\n")
+        assert watched.lines() == ["a", "b"]
+        writer.write("late\n")
+    assert watched.lines() == ["a", "b", "late"]
+    watched.agent.close()
+
+
+def test_the_positions_in_renamed_files_are_saved(machine: Machine) -> None:
+    """The agent stops while it waits for late lines."""
+    machine.log("a\n")
+    assert machine.run() == ["a"]
+    machine.log("b\n")
+    sink = Sink(Stop())
+    agent = Agent(
+        [str(machine.root / "*.log*")], State(machine.root / "state"), sink, machine.notes.append
+    )
+
+    def rotate_once() -> None:
+        machine.rename("app.log", "app.log.1")
+        machine.log("c\n")
+
+    agent.run(Steps(rotate_once, lambda: machine.log("late\n", "app.log.1")))
+    agent.close()
+    assert [value for _, value in sink.safe] == ["b", "c", "late"]
+    assert machine.run() == ["a"]
 
 
 def test_rotation_while_it_is_away(machine: Machine) -> None:
