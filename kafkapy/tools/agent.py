@@ -11,8 +11,10 @@ import contextlib
 import glob
 import json
 import os
+import resource
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -25,12 +27,14 @@ from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.tools.file_tail import (
     Cursor,
     FileTail,
+    FileVersion,
     Identity,
     NotAFile,
     cursor_from_json,
     cursor_to_json,
     find_renamed,
     is_plain_file,
+    version_of,
 )
 from kafkapy.tools.librdkafka_client import Reporter, ToolProducer, make_client
 
@@ -214,7 +218,11 @@ class Agent:
         *,
         from_end: bool = False,
         monotonic_s: Callable[[], float] = time.monotonic,
+        open_max: int | None = None,
     ) -> None:
+        """`open_max` is the number of files that may be open, by default half of the limit of this
+        process. The rest is for connections to brokers.
+        """
         self.sent = 0
         self._patterns = patterns
         self._state = state
@@ -225,6 +233,10 @@ class Agent:
         self._monotonic_s = monotonic_s
         self._tails: dict[str, FileTail] = {}
         self._rotated: list[_Rotated] = []
+        self._open_max = open_max or _open_files_max()
+        self._has_unopened = False
+        # Versions of closed files that had no new lines.
+        self._unchanged: dict[str, FileVersion] = {}
         # Names that were reported to `warn`, so that each is reported once.
         self._links: set[str] = set()
         self._unreadable: set[str] = set()
@@ -249,10 +261,11 @@ class Agent:
             if lines or self._state.cursors != self._cursors():
                 self._save()
             self.sent += lines
-            if not lines:
-                if once:
-                    return
-                stop.wait(poll_s)
+            if lines or (once and self._has_unopened):
+                continue
+            if once:
+                return
+            stop.wait(poll_s)
 
     def round(self, *, finished: bool = False) -> int:
         """Send some lines of every file. Returns their number. Switches to new files under old
@@ -261,7 +274,7 @@ class Agent:
         With `finished`, a last line without a line end is sent too.
         """
         self._set_rotated_aside()
-        self._open_new()
+        self._open_new(finished)
         if self._from_end:
             # The next start continues here, also if no line of this one is acknowledged.
             self._save()
@@ -317,7 +330,7 @@ class Agent:
         """Free the names of files that were renamed or deleted, and read to their end so far. Their
         writers may have them open, and add lines until they open the new file."""
         for name, tail in list(self._tails.items()):
-            if tail.is_idle and (tail.is_replaced() or tail.is_deleted()):
+            if tail.idle_version is not None and (tail.is_replaced() or tail.is_deleted()):
                 if not tail.is_deleted():
                     self._state.remember(tail.cursor)
                 del self._tails[name]
@@ -325,27 +338,64 @@ class Agent:
                 closing_s = self._monotonic_s() + ROTATE_WAIT_S
                 self._rotated.append(_Rotated(name, tail, closing_s))
 
-    def _open_new(self) -> None:
+    def _open_new(self, finished: bool) -> None:
+        """Open the files that are new, or have changed since they were closed. If too many are
+        open, close those without new lines. Files for which there is no room wait for a later
+        round.
+        """
+        self._has_unopened = False
+        names = self._matching()
+        unchanged = self._unchanged
+        self._unchanged = {name: unchanged[name] for name in names if name in unchanged}
         open_files = self._open_files()
-        for name in self._matching():
-            if name not in self._tails:
-                self._open(name, open_files)
+        for name in names:
+            if name in self._tails or self._is_unchanged(name, finished):
+                continue
+            if len(open_files) >= self._open_max:
+                self._close_idle()
+                open_files = self._open_files()
+                self._has_unopened = len(open_files) >= self._open_max
+                if self._has_unopened:
+                    return
+            self._open(name, open_files)
+
+    def _is_unchanged(self, name: str, finished: bool) -> bool:
+        version, cursor = self._unchanged.get(name), self._state.cursors.get(name)
+        if version is None:
+            return False
+        if finished and cursor is not None and cursor.offset < version.size:
+            return False  # its last line, which has no line end, is sent now
+        try:
+            return version_of(os.lstat(name)) == version
+        except OSError:
+            return False
+
+    def _close_idle(self) -> None:
+        for name, tail in list(self._tails.items()):
+            if tail.idle_version is not None:
+                self._unchanged[name] = tail.idle_version
+                self._state.cursors[name] = tail.cursor
+                tail.close()
+                del self._tails[name]
 
     def _open_files(self) -> set[Identity]:
         return {tail.cursor.identity for tail in self._open_tails()}
 
     def _open(self, name: str, open_files: set[Identity]) -> None:
         try:
+            version = version_of(os.lstat(name))
             tail = self._tail_of(name, open_files)
         except (FileNotFoundError, NotAFile):
             return  # it was removed or replaced meanwhile
-        except PermissionError:
+        except OSError as error:
             if name not in self._unreadable:
                 self._unreadable.add(name)
-                self._warn(f"{name} cannot be read by this user; the others are followed")
+                self._warn(f"{name} cannot be read ({error.strerror}); the others are followed")
             return
         self._unreadable.discard(name)
-        if tail is not None:
+        if tail is None:
+            self._unchanged[name] = version
+        else:
             open_files.add(tail.cursor.identity)
             self._tails[name] = tail
 
@@ -383,7 +433,8 @@ class Agent:
         elif own is not None and own.identity not in open_files:
             change = "was truncated" if is_same else "was replaced"
             self._warn(
-                f"{name} {change} while the agent did not run; reading it from its beginning"
+                f"{name} {change} while the agent did not have it open; reading it from its"
+                " beginning"
             )
         elif own is None and self._from_end:
             tail.skip_to_end()
@@ -405,7 +456,7 @@ class Agent:
         found = (cursor for cursor in self._state.cursors.values() if cursor.identity == identity)
         return max(found, key=lambda cursor: cursor.offset, default=None)
 
-    def _matching(self) -> Iterable[str]:
+    def _matching(self) -> list[str]:
         """Names of matching files, in order. A pattern without a match may match later."""
         # A shell's wildcards give names with brackets, which would be patterns here.
         patterns = (glob.escape(p) if os.path.lexists(p) else p for p in self._patterns)
@@ -425,6 +476,11 @@ class Agent:
     def _save(self) -> None:
         self._state.cursors = self._cursors()
         self._state.save()
+
+
+def _open_files_max() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else max(1, soft // 2)
 
 
 def _resolve_links(pattern: str) -> str:

@@ -25,6 +25,20 @@ Identity = tuple[int, int]
 """The device and the inode of a file, which a rename does not change."""
 
 
+class FileVersion(NamedTuple):
+    """Equal as long as a name has the same file, and that has the same bytes."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+
+
+def version_of(status: os.stat_result) -> FileVersion:
+    """The version of the file with this status."""
+    return FileVersion(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
 class Cursor(NamedTuple):
     """The file with this identity, whose first `head_bytes` have this CRC, was read up to `offset`.
 
@@ -69,8 +83,8 @@ class FileTail:
             OSError: it cannot be opened.
         """
         self.path = path
-        self.is_idle = False
-        """Whether the last read found no new line."""
+        self.idle_version: FileVersion | None = None
+        """The version of the file at the last read, if that found no new line."""
         self._fd = _open(path)
         status = os.fstat(self._fd)
         self.cursor = Cursor(status.st_dev, status.st_ino)
@@ -110,12 +124,14 @@ class FileTail:
 
     def skip_to_end(self) -> None:
         """Skip the existing lines, up to the end of the last one."""
-        size = os.fstat(self._fd).st_size
+        self.idle_version = version_of(os.fstat(self._fd))
+        size = self.idle_version.size
         tail = os.pread(self._fd, LINE_BYTES_MAX, max(0, size - LINE_BYTES_MAX))
         self._advance(size - len(tail) + tail.rfind(b"\n") + 1)
 
     def read(self, max_bytes: int, *, ended: bool = False) -> list[Line]:
         """The next whole lines, about `max_bytes`; with `ended`, also a last, incomplete line."""
+        version = version_of(os.fstat(self._fd))
         start = self.cursor.offset
         size = max(max_bytes, LINE_BYTES_MAX + 1)
         data = os.pread(self._fd, size, start)
@@ -136,7 +152,7 @@ class FileTail:
             lines.append(Line(value, start + at))
             at = next_start
         self._advance(start + at)
-        self.is_idle = not lines
+        self.idle_version = None if lines else version
         return lines
 
     def _advance(self, offset: int) -> None:

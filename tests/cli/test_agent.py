@@ -62,6 +62,22 @@ def test_lines_arrive_while_files_grow_and_rotate(broker: BrokerProcess, tmp_pat
     assert reader.headers[2] == {"file": str(log).encode(), "offset": b"4"}
 
 
+def test_more_files_than_descriptors(broker: BrokerProcess, tmp_path: Path) -> None:
+    """The agent ended with "This is a bug in kafkapy"."""
+    create_topic(broker.bootstrap_servers, "many")
+    for number in range(2000):
+        (tmp_path / f"{number:04}.log").write_text(f"{number:04}\n")
+    words = ["--bootstrap-server", broker.bootstrap_servers, "--topic", "many", "--once"]
+    words += ["--state", str(tmp_path / "state"), str(tmp_path / "*.log")]
+    limited = ["bash", "-c", 'ulimit -n 1024 && exec "$@"', "bash", KAFKAPY, "agent", *words]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("2000 lines to many\n", "")
+    reader = Reader(broker.bootstrap_servers, "many")
+    expected = [f"{number:04}" for number in range(2000)]
+    wait_until(lambda: reader.has(*expected), "a line of each file")
+    reader.close()
+
+
 def test_words_that_are_missing(tmp_path: Path) -> None:
     servers = ("--bootstrap-server", "b:1")
     assert 'Missing required argument "[topic]"' in kafkapy("agent", *servers, "f").stderr

@@ -52,6 +52,7 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
         AgentError: a line cannot be delivered, or the state cannot be saved.
     """
     from kafkapy.client.properties import parse_assignments
+    from kafkapy.common.system import raise_open_files_limit
     from kafkapy.tools.agent import Agent, State, Stop, TopicSink
 
     require(options, "bootstrap_server", "topic", "state")
@@ -64,6 +65,7 @@ def run(options: AgentOptions, env: Environment) -> ExitStatus:
     properties = properties_of(options.command_config)
     properties |= parse_assignments(options.producer_property)
     properties["bootstrap.servers"] = options.bootstrap_server or ""
+    raise_open_files_limit()
     stop = Stop()
     sink = TopicSink(options.topic, properties, env.warn, stop.is_set)
     state = State(Path(options.state))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import resource
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -92,7 +94,7 @@ class Steps(Stop):
 class Watched:
     """An agent whose rounds and time pass one by one, as a test decides."""
 
-    def __init__(self, machine: Machine, pattern: str) -> None:
+    def __init__(self, machine: Machine, pattern: str, **settings: Any) -> None:
         self.now_s = 0.0
         self.sink = Sink(Stop())
         self.agent = Agent(
@@ -101,12 +103,13 @@ class Watched:
             self.sink,
             machine.notes.append,
             monotonic_s=lambda: self.now_s,
+            **settings,
         )
 
     def lines(self, passed_s: float = 0) -> list[str]:
         """All lines that were sent, when some time has passed and there are no new ones."""
         self.now_s += passed_s
-        for _ in range(4):
+        for _ in range(12):
             self.agent.round()
         return [value for _, value in self.sink.taken]
 
@@ -304,6 +307,86 @@ def test_the_positions_in_renamed_files_are_saved(machine: Machine) -> None:
     assert machine.run() == ["a"]
 
 
+def many(machine: Machine, text: str = "{}\n") -> list[str]:
+    """Twenty files, of which the agents of these tests may have four open."""
+    numbers = [f"{number:02}" for number in range(20)]
+    for number in numbers:
+        machine.log(text.format(number), f"{number}.log")
+    return numbers
+
+
+def open_logs(machine: Machine) -> int:
+    links = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+    targets = [os.readlink(link) for link in links if os.path.islink(link)]
+    return sum(target.startswith(str(machine.root)) for target in targets)
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_more_files_than_may_be_open(machine: Machine) -> None:
+    numbers = many(machine)
+    watched = Watched(machine, "*.log*", open_max=4)
+    assert watched.lines() == numbers
+    assert open_logs(machine) == 4
+    for number in numbers:
+        machine.log(f"{number}a\n", f"{number}.log")
+        assert watched.lines()[-1] == f"{number}a"
+    machine.log("b", "00.log")
+    machine.rename("00.log", "00.log.1")
+    machine.log("c\n", "00.log")
+    machine.log("\n", "00.log.1")
+    assert watched.lines()[40:] == ["b", "c"]
+    assert open_logs(machine) <= 4
+    machine.log("d\n", "01.log", "w")
+    assert watched.lines()[42:] == ["d"]
+    watched.agent.close()
+    assert [note.partition("; ")[0].split("log ")[1] for note in machine.notes] == [
+        "was truncated while the agent did not have it open"
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", "{}\nrest"])
+def test_one_run_over_many_files(machine: Machine, text: str) -> None:
+    expected = [line for number in many(machine, text) for line in text.format(number).split()]
+    machine.log("last\n", "99.log")
+    watched = Watched(machine, "*.log", open_max=4)
+    watched.agent.run(Stop(), once=True)
+    watched.agent.close()
+    assert sorted(value for _, value in watched.sink.safe) == sorted([*expected, "last"])
+    assert machine.run("*.log") == []
+
+
+def test_the_end_of_many_files(machine: Machine) -> None:
+    many(machine)
+    watched = Watched(machine, "*.log", open_max=4, from_end=True)
+    assert watched.lines() == []
+    many(machine)
+    assert len(watched.lines()) == 20
+    watched.agent.close()
+
+
+def test_a_file_that_cannot_be_opened_now_is_followed_later(machine: Machine) -> None:
+    machine.log("a\n")
+    watched = Watched(machine, "app.log")
+    with no_descriptors():
+        assert watched.lines() == []
+    assert watched.lines() == ["a"]
+    watched.agent.close()
+    assert machine.notes == [
+        f"{machine.root}/app.log cannot be read (Too many open files); the others are followed"
+    ]
+
+
 def test_rotation_while_it_is_away(machine: Machine) -> None:
     machine.log("a\n")
     machine.run("app.log")
@@ -324,8 +407,8 @@ def test_truncation_and_replacement_while_it_is_away_are_told(machine: Machine) 
     (machine.root / "next").rename(machine.root / "app.log")
     assert machine.run() == ["first", "new", "newer and longer"]
     assert [note.partition(": ")[0].split("app.log ")[1] for note in machine.notes] == [
-        "was truncated while the agent did not run; reading it from its beginning",
-        "was replaced while the agent did not run; reading it from its beginning",
+        "was truncated while the agent did not have it open; reading it from its beginning",
+        "was replaced while the agent did not have it open; reading it from its beginning",
     ]
 
 
@@ -489,7 +572,7 @@ def test_a_file_that_may_not_be_read_stops_no_other(
         patched.setattr(file_tail, "_open", refuse)
         assert machine.run() == ["b"]
     assert machine.notes == [
-        f"{machine.root}/app.log cannot be read by this user; the others are followed"
+        f"{machine.root}/app.log cannot be read (Permission denied); the others are followed"
     ]
     assert machine.run() == ["b", "a"]
 
@@ -513,8 +596,8 @@ def test_a_renamed_file_that_may_not_be_read_stops_no_other(
     monkeypatch.setattr(file_tail, "_open", refuse)
     assert machine.run("*.log") == ["a", "b", "c"]
     assert machine.notes == [
-        f"{machine.root}/app.log was replaced while the agent did not run; reading it from its"
-        " beginning"
+        f"{machine.root}/app.log was replaced while the agent did not have it open; reading it from"
+        " its beginning"
     ]
 
 
