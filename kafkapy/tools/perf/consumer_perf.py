@@ -110,7 +110,8 @@ def run(consumer: Consumer, workload: Workload, on_interval: Callable[[Span], No
     timed_out = False
     while count < workload.records:
         before = count
-        for message in consumer.consume(_BATCH, _POLL_S):
+        # For more records than remain, the call would wait out its timeout.
+        for message in consumer.consume(min(_BATCH, workload.records - count), _POLL_S):
             error = message.error()
             if error is None:
                 count += 1

@@ -49,3 +49,35 @@ def test_errors_are_no_records_to_wait_for() -> None:
     broken: Any = Broken()
     result = run(broken, Workload("t", records=1, timeout_ms=0, interval_ms=5000), [].append)
     assert (result.timed_out, result.span.records_total) == (True, 0)
+
+
+class Records:
+    """A consumer of a topic with a number of records, behind which no more come."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def subscribe(self, topics: list[str], **callbacks: Any) -> None:
+        pass
+
+    def consume(self, count: int, timeout_s: float) -> list[Any]:
+        assert count <= self.left, "librdkafka would wait out the timeout"
+        self.left -= count
+        return [self] * count
+
+    def error(self) -> None:
+        pass
+
+    def key(self) -> bytes:
+        return b"k"
+
+    def value(self) -> bytes:
+        return b"value"
+
+
+def test_the_last_records_are_not_waited_for() -> None:
+    """A tenth of a second was added to each run."""
+    records: Any = Records(2500)
+    result = run(records, Workload("t", records=2500, timeout_ms=0, interval_ms=5000), [].append)
+    assert (result.timed_out, result.span.records_total) == (False, 2500)
+    assert result.span.bytes_total == 2500 * 6
