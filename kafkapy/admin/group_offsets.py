@@ -43,7 +43,11 @@ def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, C
         groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)],
     )
     response = cluster.coordinator_request(
-        group_id, request, min_version=_ALL_TOPICS_VERSION, max_version=LAST_VERSION_BY_NAME
+        group_id,
+        request,
+        min_version=_ALL_TOPICS_VERSION,
+        max_version=LAST_VERSION_BY_NAME,
+        is_repeatable=True,
     )
     answer = response.groups[0] if response.groups else response
     check(answer.error_code)
@@ -69,7 +73,9 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
     request = commit_request(group_id, offsets)
 
     def commit() -> None:
-        response = cluster.coordinator_request(group_id, request, max_version=LAST_VERSION_BY_NAME)
+        response = cluster.coordinator_request(
+            group_id, request, max_version=LAST_VERSION_BY_NAME, is_repeatable=True
+        )
         codes = {
             TopicPartition(topic.name, p.partition_index): p.error_code
             for topic in response.topics
@@ -87,7 +93,7 @@ def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartit
                 f" [{names}]: {error.message}",
             )
 
-    cluster.retry(commit)
+    cluster.retry(commit, is_repeatable=True)
 
 
 def delete_offsets(

@@ -118,7 +118,7 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
         check(found.error_code)
         return _classic_group(found, broker)
 
-    described: GroupDescription = cluster.retry(describe)
+    described: GroupDescription = cluster.retry(describe, is_repeatable=True)
     return described
 
 

@@ -89,7 +89,7 @@ def describe_share_group(cluster: Cluster, group_id: str) -> ShareGroupDescripti
         ApiError: its coordinator refused, or the group does not exist.
     """
     request = ShareGroupDescribeRequest(group_ids=[group_id])
-    found = cluster.coordinator_request(group_id, request).groups[0]
+    found = cluster.coordinator_request(group_id, request, is_repeatable=True).groups[0]
     check(found.error_code, found.error_message)
     return ShareGroupDescription(
         found.group_id,
@@ -120,7 +120,7 @@ def share_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, Share
     """
     group = DescribeShareGroupOffsetsRequestGroup(group_id=group_id, topics=None)
     request = DescribeShareGroupOffsetsRequest(groups=[group])
-    answer = cluster.coordinator_request(group_id, request).groups[0]
+    answer = cluster.coordinator_request(group_id, request, is_repeatable=True).groups[0]
     check(answer.error_code, answer.error_message)
     found = {}
     for topic in answer.topics:

@@ -98,7 +98,9 @@ def describe_transaction(cluster: Cluster, transactional_id: str) -> Transaction
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
     # Without transactions, brokers have no coordinator for them, and its search would take long.
     cluster.channel().version_for(request)
-    response = cluster.coordinator_request(transactional_id, request, key_type=TRANSACTION_KEY_TYPE)
+    response = cluster.coordinator_request(
+        transactional_id, request, key_type=TRANSACTION_KEY_TYPE, is_repeatable=True
+    )
     coordinator = find_coordinator(cluster, transactional_id, TRANSACTION_KEY_TYPE)
     (state,) = response.transaction_states
     if state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
@@ -141,7 +143,10 @@ def describe_producers(
         check(found.error_code, found.error_message)
         return found
 
-    found = _at_leader(cluster, partition, send) if broker_id is None else send(broker_id)
+    if broker_id is None:
+        found = _at_leader(cluster, partition, send, is_repeatable=True)
+    else:
+        found = send(broker_id)
     states = [
         ProducerState(
             state.producer_id,
@@ -187,7 +192,13 @@ def abort_transaction(
     _at_leader(cluster, partition, send)
 
 
-def _at_leader(cluster: Cluster, partition: TopicPartition, send: Callable[[int], Any]) -> Any:
+def _at_leader(
+    cluster: Cluster,
+    partition: TopicPartition,
+    send: Callable[[int], Any],
+    *,
+    is_repeatable: bool = False,
+) -> Any:
     """Call `send` with a partition's leader. Retries look up the leader again."""
 
     def attempt() -> Any:
@@ -197,7 +208,7 @@ def _at_leader(cluster: Cluster, partition: TopicPartition, send: Callable[[int]
             cluster.invalidate_topics([partition.topic])
             raise
 
-    return cluster.retry(attempt)
+    return cluster.retry(attempt, is_repeatable=is_repeatable)
 
 
 def _marker_codes(markers: Iterable[Any]) -> list[int]:

@@ -97,6 +97,7 @@ class Cluster:
         self._topics: dict[str, TopicMetadata] = {}
         self._latest_metadata: ClusterMetadata | None = None
         self._has_connected = False
+        self._unresponsive: set[str] = set()  # brokers that hung at the last attempt
         self._deadline_s = math.inf  # of the running call
 
     def __enter__(self) -> Self:
@@ -138,7 +139,12 @@ class Cluster:
         channel = self.channel(broker_id, message)
         version = channel.version_for(message, min_version, max_version)
         limit_ms = self._limit_ms(timeout_ms or self.request_timeout_ms)
-        return channel.exchange(message, version, limit_ms)
+        try:
+            return channel.exchange(message, version, limit_ms)
+        except ApiError as error:
+            if error.code is ErrorCode.REQUEST_TIMED_OUT:
+                self._avoid(channel.peer)
+            raise
 
     def request_ahead(
         self,
@@ -200,7 +206,9 @@ class Cluster:
             return ClusterMetadata(known.cluster_id, known.controller_id, known.brokers, chosen)
         wanted = None if topics is None else [MetadataRequestTopic(name=n) for n in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
-        found: ClusterMetadata = self.retry(lambda: self._fetch_metadata(request), changes=False)
+        found: ClusterMetadata = self.retry(
+            lambda: self._fetch_metadata(request), is_repeatable=True
+        )
         self._cache_metadata(found)
         return found
 
@@ -279,13 +287,16 @@ class Cluster:
         key_type: int = GROUP_KEY_TYPE,
         min_version: int | None = None,
         max_version: int | None = None,
+        is_repeatable: bool = False,
     ) -> Any:
         """Send a request to the coordinator of a group or transactional id. Finds it again while it
-        moves or loads.
+        moves or loads. `is_repeatable` is as in `retry`.
         """
 
         def send() -> Any:
-            coordinator = find_coordinator(self, key, key_type)
+            coordinator = self.retry(
+                lambda: find_coordinator(self, key, key_type), is_repeatable=True
+            )
             response = self.request(
                 message, broker_id=coordinator, min_version=min_version, max_version=max_version
             )
@@ -294,7 +305,7 @@ class Cluster:
                     raise ApiError(ErrorCode(code))
             return response
 
-        return self.retry(send)
+        return self.retry(send, is_repeatable=is_repeatable)
 
     def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], isolation_level: int = 0
@@ -325,21 +336,29 @@ class Cluster:
         """Whether an error means that the responsible broker must be found again."""
         return code in MOVED_ERRORS
 
+    def is_transient_error(self, code: int) -> bool:
+        """Whether a request that may be repeated may succeed later: the responsible broker moves,
+        hangs, or is not among the brokers at the moment.
+        """
+        # Before the first connection, this error means that no bootstrap server can be reached.
+        is_missing = code == ErrorCode.BROKER_NOT_AVAILABLE and self._has_connected
+        return code in MOVED_ERRORS or code == ErrorCode.REQUEST_TIMED_OUT or is_missing
+
     def pause(self) -> None:
         """Wait the retry back-off."""
         time.sleep(self._backoff_ms / 1000)
 
-    def retry(self, send: Callable[[], Any], *, changes: bool = True) -> Any:
+    def retry(self, send: Callable[[], Any], *, is_repeatable: bool = False) -> Any:
         """Repeat a call until the responsible broker answers, or the API timeout has passed. A call
-        that changes nothing is repeated after a request without a response, too.
+        that may be repeated, such as a read, is also repeated if its end is not known.
         """
+        is_passing = self.is_transient_error if is_repeatable else self.is_moved_error
         last: ApiError | None = None
         for _ in self.attempts():
             try:
                 return send()
             except ApiError as error:
-                is_lost = error.code is ErrorCode.REQUEST_TIMED_OUT and not changes
-                if error.code not in MOVED_ERRORS and not is_lost:
+                if not is_passing(error.code):
                     raise
                 last = error
         assert last is not None
@@ -384,13 +403,21 @@ class Cluster:
             raise ApiError(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker {broker_id} is not available")
         return broker
 
+    def _avoid(self, peer: str) -> None:
+        """Send no requests for any broker to one that hangs, unless no other can be reached."""
+        self._unresponsive.add(peer)
+        if self._any_channel is not None and self._any_channel.peer == peer:
+            self._any_channel.close()
+
     def _open_any(self) -> Channel:
         """The first bootstrap server, or known broker, that can be reached. The next call tries it
         last: it may hang.
         """
         known = [(broker.host, broker.port) for broker in self._brokers.values()]
+        addresses = list(dict.fromkeys((*self._bootstrap, *known)))
+        addresses.sort(key=lambda address: _peer(*address) in self._unresponsive)
         last: ApiError | None = None
-        for host, port in dict.fromkeys((*self._bootstrap, *known)):
+        for host, port in addresses:
             try:
                 channel = self._open(host, port)
             except ApiError as error:
@@ -409,8 +436,14 @@ class Cluster:
     def _open(self, host: str, port: int) -> Channel:
         timeout_ms = self._limit_ms(self._connect_timeout_ms)
         transport = self._connector(host, port, self._security, timeout_ms / 1000)
-        channel = Channel(transport, f"{host}:{port}", self.client_id, self._allocate)
-        channel.negotiate(self._limit_ms(self.request_timeout_ms))
+        channel = Channel(transport, _peer(host, port), self.client_id, self._allocate)
+        try:
+            channel.negotiate(self._limit_ms(self.request_timeout_ms))
+        except ApiError as error:
+            if error.code is ErrorCode.REQUEST_TIMED_OUT:
+                self._avoid(channel.peer)
+            raise
+        self._unresponsive.discard(channel.peer)
         if self._security.sasl:
             self._log_in(channel)
         self._has_connected = True
@@ -425,6 +458,10 @@ class Cluster:
         if channel.needs_login:
             self._log_in(channel)
         return channel
+
+
+def _peer(host: str, port: int) -> str:
+    return f"{host}:{port}"
 
 
 def host_and_port(text: str) -> tuple[str, int] | None:

@@ -47,7 +47,9 @@ def commit_offsets(
     request = commit_request(group, offsets, metadata)
 
     def commit() -> None:
-        response = cluster.coordinator_request(group, request, max_version=LAST_VERSION_BY_NAME)
+        response = cluster.coordinator_request(
+            group, request, max_version=LAST_VERSION_BY_NAME, is_repeatable=True
+        )
         for topic in response.topics:
             for partition in topic.partitions:
                 code = ErrorCode(partition.error_code)
@@ -56,4 +58,4 @@ def commit_offsets(
                     raise ApiError(code, f"Group {group}, {topic_partition}: {code.name}")
 
     # The errors of a moved coordinator are in the partitions, which `coordinator_request` ignores.
-    cluster.retry(commit)
+    cluster.retry(commit, is_repeatable=True)

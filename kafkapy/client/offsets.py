@@ -61,15 +61,15 @@ class RequestSender(Protocol):
     def attempts(self) -> Iterable[int]:
         """Numbers of attempts, a back-off apart, until the API timeout has passed."""
 
-    def is_moved_error(self, code: int) -> bool:
-        """Whether an error means that another broker is responsible."""
+    def is_transient_error(self, code: int) -> bool:
+        """Whether a later read may succeed, at the same broker or at another one."""
 
 
 def list_offsets(
     cluster: RequestSender, timestamps: Mapping[TopicPartition, int], isolation_level: int
 ) -> dict[TopicPartition, OffsetResult]:
-    """Request offsets from the leaders. Partitions whose leader moved, or does not have them yet,
-    are retried until the API timeout.
+    """Request offsets from the leaders. Partitions whose leader moved, hangs, or does not have them
+    yet, are retried until the API timeout.
     """
     results: dict[TopicPartition, OffsetResult] = {}
     pending = dict(timestamps)
@@ -87,7 +87,7 @@ def _may_pass(cluster: RequestSender, result: OffsetResult) -> bool:
     broker that sent the metadata; its own error has no text.
     """
     is_new = result.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not result.message
-    return is_new or cluster.is_moved_error(result.error)
+    return is_new or cluster.is_transient_error(result.error)
 
 
 def _by_leader(

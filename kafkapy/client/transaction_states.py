@@ -38,5 +38,5 @@ def transaction_state(cluster: Cluster, transactional_id: str) -> str | None:
             raise ApiError(code, f"Transaction {transactional_id}: {code.name}")
         return str(found.transaction_state)
 
-    state: str | None = cluster.retry(describe, changes=False)
+    state: str | None = cluster.retry(describe, is_repeatable=True)
     return state

@@ -41,6 +41,12 @@ def test_one_that_loads_is_asked_again(code: ErrorCode) -> None:
     assert [each.transactional_id for each in found] == ["x"]
 
 
+def test_one_that_hangs_is_asked_again() -> None:
+    answers = iter([TimeoutError(), ListGroupsResponse()])
+    scripted = group_cluster(LIST_GROUPS=lambda request, port: next(answers))
+    assert list_groups(Cluster("b:1", connector=scripted.connect)) == []
+
+
 def test_one_that_refuses_is_not() -> None:
     refused = ListGroupsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     with pytest.raises(ApiError, match="Cluster authorization failed"):

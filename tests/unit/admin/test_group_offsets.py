@@ -75,6 +75,14 @@ def test_a_commit_that_hits_a_moved_coordinator_is_sent_again() -> None:
     assert len(scripted.requests_of(ApiKey.OFFSET_COMMIT)) == 2
 
 
+def test_reads_and_commits_are_repeated_when_the_coordinator_hangs() -> None:
+    scripted = group_cluster(OFFSET_COMMIT=[TimeoutError(), commit_answer(ErrorCode.NONE)])
+    commit_offsets(cluster_on(scripted), "g", {T0: 3})
+    assert len(scripted.requests_of(ApiKey.OFFSET_COMMIT)) == 2
+    scripted = group_cluster(OFFSET_FETCH=[TimeoutError(), OffsetFetchResponse()])
+    assert committed_offsets(cluster_on(scripted), "g") == {}
+
+
 def test_a_refused_commit_is_an_error() -> None:
     scripted = group_cluster(OFFSET_COMMIT=commit_answer(ErrorCode.UNKNOWN_MEMBER_ID))
     refusal = r"following partitions: \[t-0\]: The coordinator is not aware of this member"

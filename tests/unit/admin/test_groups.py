@@ -99,10 +99,12 @@ def test_the_new_protocol_is_asked_first_where_brokers_speak_it() -> None:
     assert describe_group(cluster, "busy").type == "Classic"
 
 
-def test_a_coordinator_that_loads_is_asked_again() -> None:
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_coordinator_that_loads_or_hangs_is_asked_again(hangs: bool) -> None:
     loading = DescribedGroup(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     ready = DescribedGroup(group_id="g", group_state="Empty", protocol_type="consumer")
-    answers = [DescribeGroupsResponse(groups=[each]) for each in (loading, ready)]
+    first, last = (DescribeGroupsResponse(groups=[each]) for each in (loading, ready))
+    answers = [TimeoutError() if hangs else first, last]
     assert describe_group(cluster_on(group_cluster(DESCRIBE_GROUPS=answers)), "g").state == "Empty"
 
 

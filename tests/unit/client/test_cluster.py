@@ -10,11 +10,13 @@ from kafkapy.client.cluster import Cluster, error_codes, parse_bootstrap_servers
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from kafkapy.protocol.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kafkapy.protocol.messages.delete_groups import DeleteGroupsRequest
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
@@ -256,6 +258,54 @@ def test_the_coordinator_is_waited_for() -> None:
     assert cluster.coordinator_request("g", request).error_code == 0
     ports = [port for port, r, _ in scripted.requests if r.API_KEY == ApiKey.OFFSET_FETCH]
     assert ports == [9005, 9005]
+
+
+def coordinated(**script: Any) -> ScriptedCluster:
+    """A cluster whose broker 5 coordinates the group g. Broker 6 is the other one."""
+    found = Coordinator(key="g", node_id=5, host="b", port=9005)
+    answers = {
+        ApiKey.METADATA: metadata(brokers={5: 9005, 6: 9006}),
+        ApiKey.FIND_COORDINATOR: FindCoordinatorResponse(coordinators=[found]),
+        **{ApiKey[name]: answer for name, answer in script.items()},
+    }
+    return ScriptedCluster(answers)
+
+
+def test_a_read_is_repeated_when_the_coordinator_hangs() -> None:
+    """The next coordinator is found through another broker."""
+    scripted = coordinated(OFFSET_FETCH=[TimeoutError(), OffsetFetchResponse()])
+    cluster = cluster_on(scripted, "b:9005")
+    cluster.metadata([])
+    request = OffsetFetchRequest(group_id="g", topics=[])
+    cluster.coordinator_request("g", request, is_repeatable=True)
+    ports = [port for port, r, _ in scripted.requests if r.API_KEY == ApiKey.FIND_COORDINATOR]
+    assert ports == [9005, 9006]
+
+
+def test_a_change_at_a_coordinator_is_sent_once_however_many_brokers_hang() -> None:
+    """No change is sent before the coordinator is known, so its search is repeated."""
+    lost = [TimeoutError(), coordinated().script[ApiKey.FIND_COORDINATOR]]
+    scripted = coordinated(FIND_COORDINATOR=lost, DELETE_GROUPS=TimeoutError())
+    with pytest.raises(ApiError, match="did not answer DELETE_GROUPS"):
+        cluster_on(scripted).coordinator_request("g", DeleteGroupsRequest())
+    assert len(scripted.requests_of(ApiKey.FIND_COORDINATOR)) == 2
+    assert len(scripted.requests_of(ApiKey.DELETE_GROUPS)) == 1
+
+
+def test_a_broker_that_hangs_at_the_connection_is_tried_last() -> None:
+    def answer(request: Any, port: int) -> Any:
+        keys = [ApiVersion(api_key=key, max_version=9) for key in (ApiKey.METADATA,)]
+        return TimeoutError() if port == 1 else ApiVersionsResponse(api_keys=keys)
+
+    scripted = ScriptedCluster({ApiKey.API_VERSIONS: answer, ApiKey.METADATA: metadata()})
+    cluster = cluster_on(scripted, "b:1,b:2")
+    for _ in range(2):
+        cluster.metadata([], refresh=True)
+        cluster.channel().close()
+    assert [port for port, r, _ in scripted.requests if r.API_KEY == ApiKey.API_VERSIONS] == [
+        *(1, 2),
+        2,
+    ]
 
 
 def test_an_unknown_broker_is_named() -> None:

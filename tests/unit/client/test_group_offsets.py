@@ -73,6 +73,14 @@ def test_a_coordinator_that_loads_or_moved_is_asked_again(code: ErrorCode) -> No
     assert len(cluster.requests_of(ApiKey.FIND_COORDINATOR)) == 2
 
 
+def test_a_commit_is_repeated_when_the_coordinator_hangs() -> None:
+    """The same offsets once more change nothing."""
+    answers = [TimeoutError(), scripted().script[ApiKey.OFFSET_COMMIT]]
+    cluster = ScriptedCluster({ApiKey.FIND_COORDINATOR: FOUND, ApiKey.OFFSET_COMMIT: answers})
+    commit_offsets(Cluster("b:1", connector=cluster.connect), "g", OFFSETS)
+    assert len(cluster.requests_of(ApiKey.OFFSET_COMMIT)) == 2
+
+
 def test_a_refusal_names_group_and_partition() -> None:
     cluster = Cluster("b:1", connector=scripted(ErrorCode.UNKNOWN_MEMBER_ID).connect)
     with pytest.raises(ApiError, match="Group g, a-1: UNKNOWN_MEMBER_ID"):

@@ -90,6 +90,31 @@ def test_a_partition_that_is_deleted_while_it_is_asked_for_is_not_waited_for() -
     assert len(scripted.requests_of(ApiKey.LIST_OFFSETS)) == 1
 
 
+def test_the_next_leader_is_asked_when_one_hangs() -> None:
+    """The other broker has the new leader. The one that hangs is not asked for it."""
+    moved = {"t": {0: (2, [1, 2], [2])}}
+
+    def leaders(request: Any, port: int) -> Any:
+        return metadata(TOPICS if port == 9001 else moved, brokers=BROKERS)(request, port)
+
+    def answer(request: Any, port: int) -> Any:
+        return TimeoutError() if port == 9001 else offsets(request, port)
+
+    scripted = ScriptedCluster({ApiKey.METADATA: leaders, ApiKey.LIST_OFFSETS: answer})
+    cluster = Cluster("b:9001", connector=scripted.connect)
+    tp = TopicPartition("t", 0)
+    assert cluster.list_offsets({tp: LATEST_TIMESTAMP})[tp].offset == 9002
+    asked = [port for port, request, _ in scripted.requests if request.API_KEY == ApiKey.METADATA]
+    assert asked == [9001, 9002]
+
+
+def test_a_leader_that_is_not_among_the_brokers_is_waited_for() -> None:
+    brokers = [metadata(TOPICS, brokers={2: 9002})] * 2 + [metadata(TOPICS, brokers=BROKERS)]
+    cluster, _ = cluster_on({ApiKey.METADATA: brokers, ApiKey.LIST_OFFSETS: offsets})
+    tp = TopicPartition("t", 0)
+    assert cluster.list_offsets({tp: LATEST_TIMESTAMP})[tp].offset == 9001
+
+
 @pytest.mark.parametrize(
     ("partition", "code", "said"),
     [
