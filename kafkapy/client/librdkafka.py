@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from logging import getLogger
 from typing import Any, Final
 
 from kafkapy.client.properties import int_property
-from kafkapy.client.security import security_from, store_of
+from kafkapy.client.security import security_from, ssl_context, store_of
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
 from kafkapy.common.prefixed_properties import PrefixedProperties
@@ -34,6 +35,11 @@ _RENAMED: Final = {
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
     "ssl.keystore.key": "ssl.key.pem",
 }
+_CIPHERS: Final = "ssl.cipher.suites"
+_TLS_VERSIONS: Final = "ssl.enabled.protocols"
+# A client without a pre-shared key, which librdkafka never has, does not offer these suites of TLS
+# 1.2. The list does not apply to TLS 1.3, and librdkafka refuses an empty one.
+_NO_TLS_1_2_SUITES: Final = "PSK"
 _IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 # librdkafka's ranges. Java's clients accept more: 2147483647 for "never", and -1 for the system's
 # buffer size and for no limit of idle time, which are 0 here.
@@ -89,7 +95,7 @@ _DROPPED: Final = frozenset(
         *("metrics.num.samples", "metrics.sample.window.ms", "metrics.recording.level"),
         *("ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type"),
         *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
-        *("ssl.protocol", "ssl.enabled.protocols", "sasl.jaas.config", "buffer.memory"),
+        *("ssl.protocol", _TLS_VERSIONS, "sasl.jaas.config", "buffer.memory"),
         *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "ssl.provider"),
         *("ssl.secure.random.implementation", "security.providers"),
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
@@ -222,9 +228,11 @@ def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
     security = security_from(properties)
     properties = security.properties
     config |= _stores(properties)
+    if security.encrypted:
+        config |= _tls_versions(properties)
     if tls_stores.sha1_is_allowed(PrefixedProperties(properties)):
-        ciphers = config.get("ssl.cipher.suites", "DEFAULT")
-        config["ssl.cipher.suites"] = f"{ciphers}:{tls_stores.SECURITY_LEVEL_0}"
+        ciphers = config.get(_CIPHERS, "DEFAULT")
+        config[_CIPHERS] = f"{ciphers}:{tls_stores.SECURITY_LEVEL_0}"
     if properties.get("ssl.endpoint.identification.algorithm") == "":
         config["ssl.endpoint.identification.algorithm"] = "none"
     if security.sasl and security.sasl_mechanism == GSSAPI:
@@ -246,6 +254,29 @@ def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
             )
         config |= {"sasl.username": user.username, "sasl.password": user.password}
     return config
+
+
+def _tls_versions(properties: Mapping[str, str]) -> dict[str, str]:
+    """Obey `ssl.enabled.protocols`, for which librdkafka has no property.
+
+    Raises:
+        ConfigError: kafkapy's own client refuses it.
+    """
+    if _TLS_VERSIONS not in properties:
+        return {}
+    from ssl import TLSVersion  # imported on demand, as in `security`
+
+    context = ssl_context({_TLS_VERSIONS: properties[_TLS_VERSIONS]})
+    if context.minimum_version is TLSVersion.TLSv1_3:
+        return {_CIPHERS: _NO_TLS_1_2_SUITES}
+    if context.maximum_version is TLSVersion.TLSv1_2:
+        # Not refused: it is the better version, and many files of Java clients have this line.
+        getLogger("kafka.security.ssl").warning(
+            "TLSv1.3 may be used although %s does not have it: librdkafka, which produces and"
+            " consumes here, cannot turn it off",
+            _TLS_VERSIONS,
+        )
+    return {}
 
 
 def _set_socket_timeout(

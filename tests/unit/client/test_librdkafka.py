@@ -1,5 +1,7 @@
 """Java's client properties in librdkafka's words."""
 
+import socket
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from confluent_kafka import Producer
 from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.security.kerberos.login import MODULE
+from tests.harness.processes.topics import QUIET
 from tests.harness.security.certificates import can_make, make_identity, make_pkcs12, make_pkcs12_of
 from tests.harness.security.oauth_broker import fetching_client, unsecured_client
 
@@ -334,6 +337,67 @@ def test_javas_stores_are_given_as_pem(tmp_path: Path) -> None:
 def test_a_java_store_that_cannot_be_read() -> None:
     with pytest.raises(ConfigError, match=r"^ssl\.truststore\.location=/x\.jks cannot be used: No"):
         producer_config({"ssl.truststore.location": "/x.jks"})
+
+
+def negotiated(properties: dict[str, str], identity: Path, latest: ssl.TLSVersion) -> str | None:
+    """The TLS version of a producer's handshake with a server, None if it fails."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(identity)
+    context.maximum_version = latest
+    given = {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": str(identity.with_suffix(".crt")),
+        "ssl.truststore.type": "PEM",
+        "ssl.endpoint.identification.algorithm": "",
+    }
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        config = producer_config({**given, "bootstrap.servers": f"127.0.0.1:{port}", **properties})
+        producer = Producer({**config, **QUIET})
+        connection, _ = server.accept()
+        try:
+            with context.wrap_socket(connection, server_side=True) as peer:
+                return peer.version()
+        except ssl.SSLError:
+            return None
+        finally:
+            producer.flush(0)
+
+
+OLD, NEW = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
+
+
+@pytest.mark.parametrize(
+    ("enabled", "latest", "expected"),
+    [
+        ("TLSv1.2,TLSv1.3", NEW, "TLSv1.3"),
+        ("TLSv1.2,TLSv1.3", OLD, "TLSv1.2"),
+        ("TLSv1.3", NEW, "TLSv1.3"),
+        ("TLSv1.3", OLD, None),
+    ],
+)
+def test_a_version_that_is_not_enabled_is_not_used(
+    tmp_path: Path, enabled: str, latest: ssl.TLSVersion, expected: str | None
+) -> None:
+    """`ssl.enabled.protocols` had no effect: with TLSv1.3 alone, TLS 1.2 was used too."""
+    if can_make("TLS versions of librdkafka"):
+        identity = make_identity(tmp_path, "server")
+        assert negotiated({"ssl.enabled.protocols": enabled}, identity, latest) == expected
+
+
+def test_unknown_tls_versions_are_refused() -> None:
+    given = {"security.protocol": "SSL", "ssl.enabled.protocols": "TLSv1.1,TLSv1.2"}
+    with pytest.raises(ConfigError, match=r"protocols=TLSv1\.1,TLSv1\.2: allowed are TLSv1\.2, "):
+        producer_config(given)
+    producer_config(given | {"security.protocol": "PLAINTEXT"})
+
+
+def test_a_tls_version_that_librdkafka_cannot_turn_off(caplog: pytest.LogCaptureFixture) -> None:
+    Producer(producer_config({"security.protocol": "SSL", "ssl.enabled.protocols": "TLSv1.2"}))
+    assert caplog.messages == [
+        "TLSv1.3 may be used although ssl.enabled.protocols does not have it: librdkafka, which"
+        " produces and consumes here, cannot turn it off"
+    ]
 
 
 def test_delegation_tokens_are_not_for_librdkafka() -> None:
