@@ -13,7 +13,7 @@ from logging import getLogger
 from typing import Any, Final
 
 from kafkapy.client.properties import int_property
-from kafkapy.client.security import security_from, ssl_context, store_of
+from kafkapy.client.security import security_from, store_of
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
 from kafkapy.common.prefixed_properties import PrefixedProperties
@@ -95,7 +95,7 @@ _DROPPED: Final = frozenset(
         *("metrics.num.samples", "metrics.sample.window.ms", "metrics.recording.level"),
         *("ssl.truststore.type", "ssl.truststore.password", "ssl.keystore.type"),
         *("ssl.truststore.location", "ssl.keystore.location", "ssl.keystore.password"),
-        *("ssl.protocol", _TLS_VERSIONS, "sasl.jaas.config", "buffer.memory"),
+        *("ssl.protocol", _TLS_VERSIONS, _CIPHERS, "sasl.jaas.config", "buffer.memory"),
         *("ssl.keymanager.algorithm", "ssl.trustmanager.algorithm", "ssl.provider"),
         *("ssl.secure.random.implementation", "security.providers"),
         *("metadata.max.idle.ms", "client.dns.lookup", "enable.metrics.push"),
@@ -229,7 +229,7 @@ def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
     properties = security.properties
     config |= _stores(properties)
     if security.encrypted:
-        config |= _tls_versions(properties)
+        config |= _versions_and_ciphers(properties)
     if tls_stores.sha1_is_allowed(PrefixedProperties(properties)):
         ciphers = config.get(_CIPHERS, "DEFAULT")
         config[_CIPHERS] = f"{ciphers}:{tls_stores.SECURITY_LEVEL_0}"
@@ -256,27 +256,33 @@ def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
     return config
 
 
-def _tls_versions(properties: Mapping[str, str]) -> dict[str, str]:
-    """Obey `ssl.enabled.protocols`, for which librdkafka has no property.
+def _versions_and_ciphers(properties: Mapping[str, str]) -> dict[str, str]:
+    """Translate `ssl.enabled.protocols`, which librdkafka does not have, and `ssl.cipher.suites`,
+    which has OpenSSL's names there.
 
     Raises:
-        ConfigError: kafkapy's own client refuses it.
+        ConfigError: kafkapy's own client refuses them.
     """
-    if _TLS_VERSIONS not in properties:
+    given = {name: properties[name] for name in (_TLS_VERSIONS, _CIPHERS) if properties.get(name)}
+    if not given:
         return {}
     from ssl import TLSVersion  # imported on demand, as in `security`
 
-    context = ssl_context({_TLS_VERSIONS: properties[_TLS_VERSIONS]})
+    # OpenSSL's own lists, which librdkafka accepts, have colons.
+    checked = PrefixedProperties({name: text.replace(":", ",") for name, text in given.items()})
+    context = tls_stores.client_context(checked)
     if context.minimum_version is TLSVersion.TLSv1_3:
         return {_CIPHERS: _NO_TLS_1_2_SUITES}
     if context.maximum_version is TLSVersion.TLSv1_2:
         # Not refused: it is the better version, and many files of Java clients have this line.
         getLogger("kafka.security.ssl").warning(
-            "TLSv1.3 may be used although %s does not have it: librdkafka, which produces and"
-            " consumes here, cannot turn it off",
-            _TLS_VERSIONS,
+            "%s: TLSv1.3 may be used too, because librdkafka, which produces and consumes here,"
+            " cannot turn it off",
+            ", ".join(f"{name}={text}" for name, text in given.items()),
         )
-    return {}
+    # Names of TLS 1.3 suites remain: OpenSSL ignores them in this list, beside others.
+    suites = map(tls_stores.openssl_cipher, checked.items(_CIPHERS))
+    return {_CIPHERS: ":".join(suites)} if _CIPHERS in given else {}
 
 
 def _set_socket_timeout(

@@ -385,6 +385,40 @@ def test_a_version_that_is_not_enabled_is_not_used(
         assert negotiated({"ssl.enabled.protocols": enabled}, identity, latest) == expected
 
 
+JAVAS_SUITE = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"
+
+
+@pytest.mark.parametrize(
+    ("suites", "latest", "expected"),
+    [
+        ("TLS_AES_256_GCM_SHA384", NEW, "TLSv1.3"),
+        ("TLS_AES_256_GCM_SHA384", OLD, None),
+        (f"TLS_AES_256_GCM_SHA384, {JAVAS_SUITE}", OLD, "TLSv1.2"),
+        ("TLS_AES_256_GCM_SHA384:ECDHE-ECDSA-AES128-GCM-SHA256", OLD, "TLSv1.2"),
+        (JAVAS_SUITE, OLD, "TLSv1.2"),
+        ("TLS_RSA_WITH_AES_128_GCM_SHA256", OLD, None),  # the key of the server is no RSA key
+    ],
+)
+def test_javas_names_of_cipher_suites(
+    tmp_path: Path, suites: str, latest: ssl.TLSVersion, expected: str | None
+) -> None:
+    """With suites of TLS 1.3 alone, the tools ended with "no cipher match"."""
+    if can_make("cipher suites of librdkafka"):
+        identity = make_identity(tmp_path, "server")
+        assert negotiated({"ssl.cipher.suites": suites}, identity, latest) == expected
+
+
+@pytest.mark.parametrize("suites", ["", "ECDHE-ECDSA-AES128-GCM-SHA256:DEFAULT"])
+def test_no_suites_and_openssls_names_are_accepted(suites: str) -> None:
+    Producer(producer_config({"security.protocol": "SSL", "ssl.cipher.suites": suites}))
+
+
+def test_unknown_cipher_suites_are_refused() -> None:
+    given = {"security.protocol": "SSL", "ssl.cipher.suites": "TLS_NULL_WITH_NOTHING"}
+    with pytest.raises(ConfigError, match=r"^ssl\.cipher\.suites=TLS_NULL_WITH_NOTHING has no cip"):
+        producer_config(given)
+
+
 def test_unknown_tls_versions_are_refused() -> None:
     given = {"security.protocol": "SSL", "ssl.enabled.protocols": "TLSv1.1,TLSv1.2"}
     with pytest.raises(ConfigError, match=r"protocols=TLSv1\.1,TLSv1\.2: allowed are TLSv1\.2, "):
@@ -392,11 +426,16 @@ def test_unknown_tls_versions_are_refused() -> None:
     producer_config(given | {"security.protocol": "PLAINTEXT"})
 
 
-def test_a_tls_version_that_librdkafka_cannot_turn_off(caplog: pytest.LogCaptureFixture) -> None:
-    Producer(producer_config({"security.protocol": "SSL", "ssl.enabled.protocols": "TLSv1.2"}))
+@pytest.mark.parametrize(
+    ("name", "value"), [("ssl.enabled.protocols", "TLSv1.2"), ("ssl.cipher.suites", JAVAS_SUITE)]
+)
+def test_a_tls_version_that_librdkafka_cannot_turn_off(
+    caplog: pytest.LogCaptureFixture, name: str, value: str
+) -> None:
+    Producer(producer_config({"security.protocol": "SSL", name: value}))
     assert caplog.messages == [
-        "TLSv1.3 may be used although ssl.enabled.protocols does not have it: librdkafka, which"
-        " produces and consumes here, cannot turn it off"
+        f"{name}={value}: TLSv1.3 may be used too, because librdkafka, which produces and consumes"
+        " here, cannot turn it off"
     ]
 
 
