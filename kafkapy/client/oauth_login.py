@@ -1,4 +1,5 @@
-"""The bearer tokens of this process. Each is fetched once, and again after most of its lifetime.
+"""The bearer tokens of this process. Each is fetched once, and again after most of its lifetime. If
+that fails, the old token is used until it expires.
 
 As in Kafka, clients with the same properties share a login.
 """
@@ -26,6 +27,8 @@ from kafkapy.security.oauth.login import (
 from kafkapy.security.oauth.refresh import retry_waits_ms
 from kafkapy.security.oauth.tokens import BearerToken
 
+RETRY_PAUSE_MS: Final = 10_000
+"""The pause after a failed refresh (`ExpiringCredentialRefreshingLogin`)."""
 _CLOCK: Final = SystemClock()
 
 
@@ -62,10 +65,15 @@ class Tokens:
             cached = self._cached.get(settings)
             if cached is not None and self._now_ms() < cached.refresh_at_ms:
                 return cached.token
+            is_valid = cached is not None and self._now_ms() < cached.token.expires_ms
             try:
-                token = self._new_token(settings)
+                # Without back-off while the old token is valid: all logins wait for this one.
+                token = self._new_token(settings, retries=not is_valid)
             except (FetchFailed, ConfigError) as failure:
-                if cached is not None and self._now_ms() < cached.token.expires_ms:
+                now_ms = self._now_ms()
+                if cached is not None and now_ms < cached.token.expires_ms:
+                    again_at_ms = min(now_ms + RETRY_PAUSE_MS, cached.token.expires_ms)
+                    self._cached[settings] = cached._replace(refresh_at_ms=again_at_ms)
                     return cached.token
                 if isinstance(failure, ConfigError):
                     raise
@@ -78,11 +86,12 @@ class Tokens:
             self._cached[settings] = _CachedToken(token, refresh_at_ms)
             return token
 
-    def _new_token(self, settings: LoginSettings) -> BearerToken:
+    def _new_token(self, settings: LoginSettings, *, retries: bool) -> BearerToken:
         if not settings.url:
             return unsecured_login_token(settings, self._now_ms())
         request = token_request(settings)
-        for wait_ms in retry_waits_ms(settings.retry_ms, settings.retry_max_ms):
+        retry_max_ms = settings.retry_max_ms if retries else 0
+        for wait_ms in retry_waits_ms(settings.retry_ms, retry_max_ms):
             try:
                 return fetched_token(settings, self._fetch(request))
             except FetchFailed as failure:

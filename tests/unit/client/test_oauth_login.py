@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.client.oauth_login import Tokens
+from kafkapy.client.oauth_login import RETRY_PAUSE_MS, Tokens
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.security.oauth.http_request import FetchFailed, HttpRequest
 from kafkapy.security.oauth.login import MODULE
@@ -86,8 +86,36 @@ def test_the_old_token_serves_while_it_is_good() -> None:
     world.failures = [away, empty, away, empty]
     for _ in range(2):
         assert world.tokens.get(FILE).principal == "alice-1"
+        world.now_ms += RETRY_PAUSE_MS
     world.now_ms = NOW_MS + HOUR_MS
     with pytest.raises(ApiError, match="HTTP 500"):
         world.tokens.get(FILE)
     with pytest.raises(ConfigError, match="no access_token"):
         world.tokens.get(FILE)
+
+
+def test_no_login_waits_for_an_endpoint_that_is_away_while_the_old_token_is_good() -> None:
+    """Each login took ten seconds, and all of them one after the other."""
+    world = World()
+    world.tokens.get(FILE)
+    world.now_ms += int(HOUR_MS * 0.9)
+    world.failures = [FetchFailed("gone")] * 2
+    for _ in range(3):
+        assert world.tokens.get(FILE).principal == "alice-1"
+    assert (len(world.asked), world.slept_s) == (2, [])
+    world.now_ms += RETRY_PAUSE_MS
+    for _ in range(3):
+        assert world.tokens.get(FILE).principal == "alice-1"
+    assert (len(world.asked), world.slept_s) == (3, [])
+    world.now_ms += RETRY_PAUSE_MS
+    assert world.tokens.get(FILE).principal == "alice-4"
+
+
+def test_an_expired_token_is_not_kept_for_the_pause() -> None:
+    world = World()
+    world.tokens.get(FILE)
+    world.now_ms = NOW_MS + HOUR_MS - 1000
+    world.failures = [FetchFailed("gone")]
+    assert world.tokens.get(FILE).principal == "alice-1"
+    world.now_ms += 1000
+    assert world.tokens.get(FILE).principal == "alice-3"
