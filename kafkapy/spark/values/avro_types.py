@@ -94,7 +94,9 @@ class AvroTypes:
             arrow = pa.map_(pa.string(), value.arrow)
             return AvroType(arrow, _of_map(value.convert), _of_map(value.restore))
         is_empty = kind == "null" or (kind == "fixed" and not schema["size"])
-        return AvroType(_simple(kind, schema, path), is_empty=is_empty)
+        # fastavro writes false for a null.
+        restore = _refuse_null(path) if kind == "boolean" else None
+        return AvroType(_simple(kind, schema, path), restore=restore, is_empty=is_empty)
 
     def default(self, value: Any, schema: Any) -> Any:
         """The value that fastavro would read, for a field's default in the JSON of a schema. Old
@@ -145,7 +147,7 @@ class AvroTypes:
         others = [each for each in branches if each["type"] != "null"]
         if len(others) < 2:
             found = self.of((others or branches)[0], path)
-            return found._replace(is_empty=False)
+            return found._replace(restore=_unless_null(found.restore), is_empty=False)
         wider = _WIDER.get(frozenset(each["type"] for each in others))
         if wider is not None:
             return AvroType(wider)
@@ -172,6 +174,19 @@ def _array(item: AvroType, path: str) -> AvroType:
     if item.is_empty:  # a few bytes could stand for any number of them
         raise ConfigError(f"{path.lstrip('.')}: an array of items without content")
     return AvroType(pa.list_(item.arrow), _of_array(item.convert), _of_array(item.restore))
+
+
+def _refuse_null(path: str) -> Convert:
+    def restore(value: Any) -> Any:
+        if value is None:
+            raise ValueError(f"{path.lstrip('.')} is null")
+        return value
+
+    return restore
+
+
+def _unless_null(convert: Convert | None) -> Convert | None:
+    return convert and (lambda value: None if value is None else convert(value))
 
 
 def _of_record(fields: Mapping[str, Convert | None]) -> Convert | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import re
 from typing import Any
 
 import fastavro
@@ -179,3 +180,36 @@ def test_rows_that_do_not_fit() -> None:
     for row in ({"id": None, "day": ""}, {"id": 1}, {"id": "x", "day": ""}):
         with pytest.raises(CorruptValue, match=r"(on field|default for) (id|day)"):
             writer.write(row)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "place"),
+    [
+        ("boolean", None, "f"),
+        ({"type": "array", "items": "boolean"}, [True, None], "f[]"),
+        ({"type": "map", "values": "boolean"}, {"k": None}, "f{}"),
+        (record("In", b={"type": "boolean"}), {"b": None}, "f.b"),
+        (["null", record("In", b={"type": "boolean"})], {"b": None}, "f.b"),
+    ],
+)
+def test_a_null_boolean_is_refused(schema: Any, value: Any, place: str) -> None:
+    """fastavro writes false for it."""
+    writer = AvroWriter(registered(1, record("R", f={"type": schema})))
+    with pytest.raises(CorruptValue, match=f"^{re.escape(place)} is null$"):
+        writer.write({"f": value})
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (["null", "boolean"], None),
+        (["boolean", "null"], False),
+        ({"type": "array", "items": ["null", "boolean"]}, [True, None]),
+        (["null", {"type": "array", "items": "boolean"}], None),
+        (["null", record("In", b={"type": "boolean"})], None),
+    ],
+)
+def test_a_nullable_boolean_may_be_null(schema: Any, value: Any) -> None:
+    schema = registered(1, record("R", f={"type": schema}))
+    payload = AvroWriter(schema).write({"f": value})
+    assert reader(schema).read(1, payload)["f"] == value
