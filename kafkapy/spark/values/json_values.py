@@ -4,6 +4,7 @@ have, such as one of several types, is text: its JSON."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urldefrag, urljoin
@@ -38,9 +39,8 @@ class JsonReader:
             return None if value is None else self._convert(value)
         except orjson.JSONDecodeError as error:
             raise CorruptValue(f"it is not JSON: {error}") from error
-        except _WrongType as error:
-            place = ".".join(error.path)
-            raise CorruptValue(f"its {place} is {error}" if place else f"it is {error}") from error
+        except _WrongValue as error:
+            raise CorruptValue(error.sentence()) from error
 
 
 class JsonWriter:
@@ -64,7 +64,10 @@ class JsonWriter:
         }
 
     def write(self, value: Any) -> bytes:
-        found = self._restore(value)
+        try:
+            found = self._restore(value)
+        except _WrongValue as error:
+            raise CorruptValue(error.sentence()) from error
         if pa.types.is_struct(self.arrow_type):
             found = self._null | found
             if missing := sorted(self.required - found.keys()):
@@ -91,17 +94,21 @@ def _parse(schema: RegisteredSchema) -> tuple[Any, _Type]:
     return root, _Types(root, documents).of(root, "", ())
 
 
-class _WrongType(TypeError):
-    """A part of a value is of another type than the column. `path` is its place."""
+class _WrongValue(ValueError):
+    """A part of a value cannot be converted. `path` is its place."""
 
-    def __init__(self, expected: type, value: Any) -> None:
-        super().__init__(f"of the type {_NAMES[type(value)]}, not {_NAMES[expected]}")
+    def __init__(self, fault: str) -> None:
+        super().__init__(fault)
         self.path: list[str] = []
+
+    def sentence(self) -> str:
+        place = ".".join(self.path)
+        return f"its {place} is {self}" if place else f"it is {self}"
 
 
 class _Type(NamedTuple):
     """The Arrow type of a schema, the conversion of a value that is not null to pyarrow's input,
-    which raises _WrongType, and its reverse."""
+    and its reverse. Both raise _WrongValue."""
 
     arrow: pa.DataType
     convert: Convert
@@ -161,20 +168,27 @@ class _Types:
 def _struct(types: Mapping[str, _Type]) -> _Type:
     def convert(value: Any) -> Any:
         found = _expect(dict, value)
-        return {name: _convert_at(name, each, found.get(name)) for name, each in types.items()}
+        return {
+            name: _convert_at(name, each.convert, found.get(name)) for name, each in types.items()
+        }
 
     def restore(row: Mapping[str, Any]) -> Any:
-        return {name: types[name].restore(each) for name, each in row.items() if each is not None}
+        return {
+            name: _convert_at(name, types[name].restore, each)
+            for name, each in row.items()
+            if each is not None
+        }
 
     return _Type(pa.struct([(name, each.arrow) for name, each in types.items()]), convert, restore)
 
 
 def _array(item: _Type) -> _Type:
     def convert(value: Any) -> Any:
-        return [_convert_at(str(i), item, each) for i, each in enumerate(_expect(list, value))]
+        found = _expect(list, value)
+        return [_convert_at(str(i), item.convert, each) for i, each in enumerate(found)]
 
     def restore(items: list[Any]) -> Any:
-        return [None if each is None else item.restore(each) for each in items]
+        return [_convert_at(str(i), item.restore, each) for i, each in enumerate(items)]
 
     return _Type(pa.list_(item.arrow), convert, restore)
 
@@ -182,25 +196,25 @@ def _array(item: _Type) -> _Type:
 def _map(value_type: _Type) -> _Type:
     def convert(value: Any) -> Any:
         found = _expect(dict, value)
-        return {name: _convert_at(name, value_type, each) for name, each in found.items()}
+        return {name: _convert_at(name, value_type.convert, each) for name, each in found.items()}
 
     def restore(entries: Mapping[str, Any]) -> Any:
-        return {k: None if v is None else value_type.restore(v) for k, v in entries.items()}
+        return {k: _convert_at(k, value_type.restore, each) for k, each in entries.items()}
 
     return _Type(pa.map_(pa.string(), value_type.arrow), convert, restore)
 
 
-def _convert_at(name: str, expected: _Type, value: Any) -> Any:
+def _convert_at(name: str, convert: Convert, value: Any) -> Any:
     """The converted part of a value, or None for null.
 
     Raises:
-        _WrongType: it is of another type.
+        _WrongValue: it cannot be converted.
     """
     if value is None:
         return None
     try:
-        return expected.convert(value)
-    except _WrongType as error:
+        return convert(value)
+    except _WrongValue as error:
         error.path.insert(0, name)
         raise
 
@@ -208,10 +222,10 @@ def _convert_at(name: str, expected: _Type, value: Any) -> Any:
 def _expect(expected: type, value: Any) -> Any:
     """
     Raises:
-        _WrongType: the value is of another type.
+        _WrongValue: the value is of another type.
     """
     if type(value) is not expected:
-        raise _WrongType(expected, value)
+        raise _WrongValue(f"of the type {_NAMES[type(value)]}, not {_NAMES[expected]}")
     return value
 
 
@@ -223,6 +237,16 @@ def _integer(value: Any) -> int:
 
 def _number(value: Any) -> float:
     return float(value if type(value) is int else _expect(float, value))
+
+
+def _finite(value: float) -> float:
+    """
+    Raises:
+        _WrongValue: the number would become null.
+    """
+    if not math.isfinite(value):
+        raise _WrongValue(f"{value}, which JSON does not have")
+    return value
 
 
 def _text(value: Any) -> str:
@@ -254,7 +278,7 @@ _NAMES: Final = {
 _TEXT: Final = _Type(pa.string(), _text, _from_text)
 _PRIMITIVES: Final[dict[Any, _Type]] = {
     "integer": _Type(pa.int64(), _integer, _same),
-    "number": _Type(pa.float64(), _number, _same),
+    "number": _Type(pa.float64(), _number, _finite),
     "boolean": _Type(pa.bool_(), lambda value: _expect(bool, value), _same),
     "string": _Type(pa.string(), lambda value: _expect(str, value), _same),
 }

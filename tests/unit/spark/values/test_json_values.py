@@ -185,3 +185,25 @@ def test_a_required_property_that_may_be_null(schema: Any) -> None:
     text = json.dumps({"required": ["id"], "properties": {"id": schema}})
     writer = JsonWriter(RegisteredSchema(1, SchemaType.JSON, text, ()))
     assert writer.write({"id": None}) == b'{"id":null}'
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_does_not_have(number: float) -> None:
+    """orjson writes null for them."""
+    properties = {
+        "rate": {"type": "number"},
+        "in": {"properties": {"list": {"type": "array", "items": {"type": "number"}}}},
+        "map": {"type": "object", "additionalProperties": {"type": "number"}},
+    }
+    text = json.dumps({"required": ["rate"], "properties": properties})
+    writer = JsonWriter(RegisteredSchema(1, SchemaType.JSON, text, ()))
+    for row, place in (
+        ({"rate": number}, "rate"),
+        ({"rate": 1.0, "in": {"list": [0.5, number]}}, r"in\.list\.1"),
+        ({"rate": 1.0, "map": {"k": number}}, r"map\.k"),
+    ):
+        with pytest.raises(CorruptValue, match=f"^its {place} is {number}, which JSON does not"):
+            writer.write(row)
+    scalar = JsonWriter(RegisteredSchema(1, SchemaType.JSON, '{"type": "number"}', ()))
+    with pytest.raises(CorruptValue, match=f"^it is {number}, which JSON does not"):
+        scalar.write(number)
