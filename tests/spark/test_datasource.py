@@ -156,6 +156,29 @@ def frame_after_filter(frame: DataFrame) -> int:
     return frame.count()
 
 
+def test_a_frame_or_a_view_is_planned_at_its_first_query(
+    spark: SparkSession, make_topic: MakeTopic
+) -> None:
+    """Spark keeps the plan. Spark's own Kafka source plans each query."""
+    topic = make_topic()
+    topic.write(5)
+    frame = load(spark, topic)
+    options = ", ".join(f"`{name}` '{value}'" for name, value in topic.options.items())
+    view = f"TEMPORARY VIEW planned_once USING kafkapy OPTIONS ({options})"
+    spark.sql(f"CREATE {view}")
+    assert (frame.count(), spark.table("planned_once").count()) == (5, 5)
+    topic.write(5)
+    spark.sql("REFRESH TABLE planned_once")
+    assert (frame.count(), spark.table("planned_once").count()) == (5, 5)
+    assert frame.where("offset >= 5").count() == 0
+    spark.sql(f"CREATE OR REPLACE {view}")
+    assert (load(spark, topic).count(), spark.table("planned_once").count()) == (10, 10)
+    topic.delete_records(0, 3)
+    with pytest.raises(PySparkException, match="offsets 0 to 3 cannot be read"):
+        frame.count()
+    assert load(spark, topic).count() == 7
+
+
 def test_bad_options_fail_on_the_driver_and_are_named(
     spark: SparkSession, make_topic: MakeTopic
 ) -> None:
