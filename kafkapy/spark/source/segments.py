@@ -10,16 +10,21 @@ import logging
 import mmap
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.batch_header import iter_headers, whole_batch_size
 from kafkapy.spark.source.pushdown import Bounds
+
+if TYPE_CHECKING:
+    from kafkapy.record.columns import Columns
 
 log: Final = logging.getLogger("kafkapy.spark")
 
@@ -158,15 +163,14 @@ def read_segment(
     low, high = bounds.offset
     start, end = max(low, segment.base_offset), min(high + 1, segment.end_offset)
     path = Path(segment.path)
+    decode: Callable[..., Iterator[Columns]] = partial(
+        decode_columns, selection=fields_to_decode(columns), aborted=segment.aborted
+    )
+    if skip_corrupt:
+        decode = partial(_decode_before_corrupt, decode)
     try:
         view = _map_file(path)[_position_of(path, start) :]
-        decoded = decode_columns(
-            view,
-            start,
-            end,
-            selection=fields_to_decode(columns),
-            aborted=segment.aborted,
-        )
+        decoded = decode(view, start, end)
         for decoded_columns in _with_path_in_errors(decoded, path):
             yield from record_batches(
                 decoded_columns, segment.topic_partition, columns, bounds.timestamp_us
@@ -177,6 +181,33 @@ def read_segment(
         if not skip_corrupt:
             raise
         log.warning("%s; the rest of the segment is left out", error.message)
+
+
+def _decode_before_corrupt(
+    decode: Callable[..., Iterator[Columns]], view: memoryview, start: int, end: int
+) -> Iterator[Columns]:
+    """Decode all batches before a corrupt one. `decode` reads batches in groups, and yields nothing
+    of a group with a corrupt batch. This group is decoded again, batch by batch.
+
+    Raises:
+        ApiError: CORRUPT_MESSAGE, after these batches.
+    """
+    try:
+        for columns in decode(view, start, end):
+            yield columns
+            start = int(columns.offsets[-1]) + 1
+    except ApiError:
+        yield from decode(view[: _end_of_headers(view)], start, end, group_bytes=1)
+        raise
+
+
+def _end_of_headers(view: memoryview) -> int:
+    """The position of the first header that is corrupt, or the end of the last whole batch."""
+    end = 0
+    with suppress(ApiError):
+        for position, header in iter_headers(view):
+            end = position + header.size
+    return end
 
 
 def _check_closed(view: memoryview, path: Path) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.record import columns
 from kafkapy.spark.source.pushdown import Bounds, Interval
 from kafkapy.spark.source.segments import Replica, find_replicas, longest_replicas, read_segment
 from kafkapy.spark.source.source_columns import COLUMNS
@@ -148,6 +150,55 @@ def test_records_that_a_closed_segment_has_lost_are_an_error(
     with caplog.at_level(logging.WARNING):
         assert values(replica(tmp_path), lax=True)[-1] == "4"
     assert f"{first}" in caplog.text
+
+
+@pytest.mark.parametrize("fault", ["a flipped bit", "a length of 0", "an unknown magic", "zeros"])
+def test_records_before_a_corrupt_batch_are_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fault: str
+) -> None:
+    builder = LogBuilder(tmp_path)
+    for _ in range(4):
+        builder.append(count=2)
+    builder.kill()
+    path = tmp_path / "orders-0" / f"{0:020d}.log"
+    data = bytearray(path.read_bytes())
+    third = len(data) // 2  # as long as the others
+    if fault == "a flipped bit":
+        data[third * 3 // 2 - 1] ^= 0x55
+    elif fault == "a length of 0":
+        data[third + 8 : third + 12] = bytes(4)
+    elif fault == "an unknown magic":
+        data[third + 16] = 9
+    else:
+        data[third:] = bytes(5000)
+    path.write_bytes(data)
+    with pytest.raises(ApiError, match=f"{path}: "):
+        values(replica(tmp_path))
+    with caplog.at_level(logging.WARNING):
+        assert values(replica(tmp_path), lax=True) == ["0", "1", "2", "3"]
+        some = Bounds(offset=Interval(1, 2))
+        assert values(replica(tmp_path), some, lax=True) == ["1", "2"]
+    assert "the rest of the segment is left out" in caplog.text
+
+
+def test_records_before_a_corrupt_batch_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of them were decoded before the others of the same group."""
+    decode = columns.decode_columns
+    monkeypatch.setattr(columns, "decode_columns", partial(decode, group_bytes=100))
+    builder = LogBuilder(tmp_path)
+    for _ in range(50):
+        builder.append(row(value="v" * 30))
+    builder.produce(7, 0, 2, is_transactional=True)
+    builder.end_transaction(7, commit=False)
+    builder.append(count=2).stop()
+    path = tmp_path / "orders-0" / f"{0:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 0x55
+    path.write_bytes(data)
+    found = values(replica(tmp_path), lax=True, skip_aborted=True)
+    assert found == ["v" * 30] * 50
 
 
 def test_an_empty_segment_has_no_records(tmp_path: Path) -> None:
