@@ -63,18 +63,22 @@ def columns_of(given: StructType) -> tuple[str, ...]:
     """The columns of a schema: any of the source's, in any order.
 
     Raises:
-        ConfigError: a column that the source does not have, or has with another type; a duplicate;
-          or no column.
+        ConfigError: a column that the source does not have, or has with another type; a column
+          without nulls; a duplicate; or no column.
     """
     names = tuple(given.fieldNames())
     if not names:
         raise ConfigError(f"The schema names no column; there are {', '.join(_TYPES)}")
-    for field in given.fields:
+    for field, nullable in zip(given.fields, given.toNullable().fields, strict=True):
         kind = _type_of(field.name)
         if field.dataType.simpleString() != kind.simpleString():
             raise ConfigError(
                 f"The source's column '{field.name}' is {kind.simpleString()}, not "
                 f"{field.dataType.simpleString()}; read it as that and cast it"
+            )
+        if field != nullable:  # Spark compares this in each task, and fails there
+            raise ConfigError(
+                f"The schema's column '{field.name}' must be nullable: leave out NOT NULL"
             )
         if names.count(field.name) > 1:
             raise ConfigError(f"The schema names column '{field.name}' twice")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, StructType
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.spark.source.source_columns import COLUMNS, columns_of, default_columns, schema_of
+
+HEADERS_OF_KEYS = ArrayType(
+    StructType().add("key", "string", nullable=False).add("value", "binary")
+)
 
 
 def test_the_schema_is_that_of_sparks_own_source() -> None:
@@ -18,7 +22,7 @@ def test_the_schema_is_that_of_sparks_own_source() -> None:
 
 
 def test_columns_are_chosen_in_any_order() -> None:
-    given = StructType().add("value", "binary", nullable=False).add("topic", "string")
+    given = StructType().add("value", "binary").add("topic", "string")
     assert columns_of(given) == ("value", "topic")
 
 
@@ -32,6 +36,8 @@ def test_columns_are_chosen_in_any_order() -> None:
             "column 'offset' is bigint, not int; read it as that",
         ),
         (StructType().add("key", "binary").add("key", "binary"), "names column 'key' twice"),
+        (StructType().add("offset", "long", nullable=False), "'offset' must be nullable"),
+        (StructType().add("headers", HEADERS_OF_KEYS), "'headers' must be nullable"),
     ],
 )
 def test_what_does_not_fit_is_named(given: StructType, words: str) -> None:
