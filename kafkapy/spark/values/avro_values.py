@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from functools import partial
 from io import BytesIO
 from typing import Any, Final
 
@@ -80,7 +81,8 @@ class AvroWriter:
             ConfigError: the schema is not Avro's, or has a type that no column can have.
         """
         self.schema_id: Final = schema.schema_id
-        self._schema, _, found = _parse(schema)
+        parsed, types, found = _parse(schema)
+        self._schema: Final = _parse_document(_plain(parsed, types, keeps_logical_types=True), {})
         self.arrow_type: Final = found.arrow
         self._restore: Final = found.restore
         fields = self._schema.get("fields", ()) if isinstance(self._schema, dict) else ()
@@ -134,18 +136,26 @@ def _document(schema: RegisteredSchema) -> Any:
 
 def _for_reading(parsed: Any, types: AvroTypes, names_records: bool) -> Any:
     """A schema without the conversions of fastavro, except for decimals."""
-    return _parse_document(_plain(parsed, types, names_records), {})
+    return _parse_document(_plain(parsed, types, names_records=names_records), {})
 
 
-def _plain(schema: Any, types: AvroTypes, names_records: bool) -> Any:
+def _plain(
+    schema: Any, types: AvroTypes, *, names_records: bool = False, keeps_logical_types: bool = False
+) -> Any:
+    """The schema with defaults of the types that fastavro reads and writes."""
+
+    plain = partial(
+        _plain, types=types, names_records=names_records, keeps_logical_types=keeps_logical_types
+    )
     if isinstance(schema, list):
-        return [_plain(each, types, names_records) for each in schema]
+        return [plain(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
     found = {
-        key: _plain(value, types, names_records) if key in _WITH_TYPES else value
+        key: plain(value) if key in _WITH_TYPES else value
         for key, value in schema.items()
-        if not key.startswith("__") and (key != "logicalType" or value == "decimal")
+        if not key.startswith("__")
+        and (key != "logicalType" or value == "decimal" or keeps_logical_types)
     }
     if "default" in found and "type" in found and "symbols" not in found:
         found["default"] = types.default(found["default"], schema["type"])

@@ -6,6 +6,7 @@ import datetime
 import io
 import json
 import re
+from decimal import Decimal
 from typing import Any
 
 import fastavro
@@ -173,6 +174,36 @@ def test_rows_are_read_as_they_were_written() -> None:
         "__kafkapy_record": "R",
     }
     assert AvroWriter(registered(1, ["null", "long"])).write(7) == b"\x02\x0e"
+
+
+DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    ("schema", "default", "expected"),
+    [
+        ("bytes", "\u00ff", b"\xff"),
+        ({"type": "fixed", "name": "F", "size": 2}, "a\u00ff", b"a\xff"),
+        (DECIMAL, "\u0001\u0000", Decimal("2.56")),
+        ({**DECIMAL, "type": "fixed", "name": "F", "size": 2}, "\u0001\u0000", Decimal("2.56")),
+        (["bytes", "null"], "\u00ff", b"\xff"),
+        (record("In", b={"type": "bytes"}), {"b": "\u00ff"}, {"b": b"\xff"}),
+        (record("In", b={"type": "bytes", "default": "\u00ff"}), {}, {"b": b"\xff"}),
+        ([record("In", b={"type": "bytes"}), POINT], {"b": "a"}, {"member0": {"b": b"a"}}),
+        ({"type": "array", "items": DECIMAL}, ["\u0001"], [Decimal("0.01")]),
+        ({"type": "map", "values": "bytes"}, {"k": "\u00ff"}, {"k": b"\xff"}),
+        ({"type": "long", "logicalType": "timestamp-millis"}, 5, 5),
+        ({"type": "int", "logicalType": "date"}, 5, 5),
+    ],
+)
+def test_a_field_with_a_default_may_be_left_out(schema: Any, default: Any, expected: Any) -> None:
+    document = record("R", f={"type": schema, "default": default}, last={"type": "int"})
+    writer = AvroWriter(registered(1, document))
+    assert writer.required == {"last"}
+    read = reader(registered(1, document))
+    found = pa.array([read.read(1, writer.write({"last": 7}))], read.arrow_type)
+    whole = pa.array([{"f": expected, "last": 7}], read.arrow_type)
+    assert found == whole
 
 
 def test_rows_that_do_not_fit() -> None:
