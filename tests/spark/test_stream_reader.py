@@ -368,6 +368,27 @@ def test_available_now_has_no_data_loss_when_records_arrive_while_it_starts(
     assert read(next_run, end, next_run.latestOffset(end, ALL)) == written
 
 
+def test_available_now_names_a_loss_before_it_is_in_the_checkpoint(make_topic: MakeTopic) -> None:
+    """The end of the query was set before the topic was deleted and created again."""
+    topic = make_topic()
+    topic.write(9)
+    stream, lax = reader(topic), reader(topic, failOnDataLoss="false")
+    ends = []
+    for each in (stream, lax):
+        each.prepareForTriggerAvailableNow()
+        ends.append(each.latestOffset(each.initialOffset(), ReadMaxRows(3)))
+    assert ends[0][topic.name] == {"0": 3}
+    topic.delete()
+    with pytest.raises(ApiError, match=f"does not have {topic.name}"):
+        stream.latestOffset(ends[0], ReadMaxRows(3))
+    create_topic(topic.servers, topic.name, 1)
+    topic.write(4)
+    with pytest.raises(DataLossError, match=f"{topic.name}-0 ends at offset 4 now, before .* 6"):
+        stream.latestOffset(ends[0], ReadMaxRows(3))
+    assert lax.latestOffset(ends[1], ReadMaxRows(3))[topic.name] == {"0": 6}
+    assert stream.reportLatestOffset() == {topic.name: {"0": 9}}
+
+
 def test_a_trigger_waits_for_enough_records_but_not_for_ever(make_topic: MakeTopic) -> None:
     topic = make_topic()
     topic.write(1)

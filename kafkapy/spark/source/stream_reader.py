@@ -130,6 +130,9 @@ class KafkapyStreamReader(
             end = rate_limit(limit.max_rows, begin, latest, new)
         if end == begin:
             return start
+        if self._options.fail_on_data_loss and self._target is not None:
+            # They may be lost since the target was set.
+            report_losses(lost_ends(end, self._read_latest(end)), True, log.warning)
         self._last_trigger = time.monotonic()
         return end_offset(begin | new, end)
 
@@ -218,12 +221,15 @@ class KafkapyStreamReader(
         return self._fetch_latest(begin)
 
     def _fetch_latest(self, known: Offsets) -> Offsets:
+        self._latest = self._read_latest(known)
+        self._latest_until = time.monotonic() + IDLE_WAIT_S
+        return self._latest
+
+    def _read_latest(self, known: Offsets) -> Offsets:
         reader = self._reader()
         must_exist = self._options.fail_on_data_loss
         existing = reader.partitions(must_exist=must_exist, warn=self._warn)
-        self._latest = reader.latest(existing, known)
-        self._latest_until = time.monotonic() + IDLE_WAIT_S
-        return self._latest
+        return reader.latest(existing, known)
 
     def _warn(self, message: str) -> None:
         """Log a warning, unless the previous request had the same one: an idle query makes ten
