@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from pyspark.sql.datasource import (
@@ -26,6 +26,7 @@ from pyspark.sql.datasource import (
 
 from kafkapy.common.topic_partition import TopicPartition
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64_MAX: Final = 2**63 - 1
 _NEVER_NULL: Final = ("topic", "partition", "offset", "timestamp", "timestampType")
 
@@ -150,6 +151,7 @@ def _interval(condition: Filter, value: int) -> Interval | None:
 
 def _microseconds(moment: datetime) -> int:
     """Microseconds since 1970, exactly. A time without a zone is local, as in PySpark."""
-    aware = moment.astimezone()
-    elapsed = aware - datetime.fromtimestamp(0, aware.tzinfo)
+    # No zone is converted to another: 9999-12-31 does not exist in all of them.
+    aware = moment if moment.tzinfo else moment.astimezone()
+    elapsed = aware - _EPOCH
     return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds

@@ -44,12 +44,17 @@ def encode(writer: ValueWriter, values: pa.Array) -> pa.Array:
         RowFault: a value is not of the schema.
     """
     beginning = id_bytes(writer.schema_id)
-    found = []
-    for value in values.to_pylist(maps_as_pydicts="strict"):
-        try:
-            found.append(None if value is None else beginning + writer.write(value))
-        except CorruptValue as error:
-            raise RowFault(
-                f"A row cannot be written by the schema {writer.schema_id}: {error}"
-            ) from error
+    try:
+        rows = values.to_pylist(maps_as_pydicts="strict")
+    except OverflowError as error:
+        fault = "a date or a time is outside of the years 1 to 9999 in UTC or the session's zone"
+        raise _row_fault(writer, fault) from error
+    try:
+        found = [None if row is None else beginning + writer.write(row) for row in rows]
+    except CorruptValue as error:
+        raise _row_fault(writer, str(error)) from error
     return pa.array(found, pa.binary())
+
+
+def _row_fault(writer: ValueWriter, fault: str) -> RowFault:
+    return RowFault(f"A row cannot be written by the schema {writer.schema_id}: {fault}")

@@ -97,6 +97,19 @@ def test_moments_are_compared_wherever_they_are_from() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("moment", "microseconds"),
+    [
+        (datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC), 253_402_300_799_000_000),
+        (datetime.max.replace(tzinfo=timezone(timedelta(hours=-5))), 253_402_318_799_999_999),
+        (datetime.min.replace(tzinfo=timezone(timedelta(hours=5))), -62_135_614_800_000_000),
+    ],
+)
+def test_the_first_and_the_last_moment(moment: datetime, microseconds: int) -> None:
+    """They are not in the range of Python in every zone."""
+    assert bounds(LessThanOrEqual(TIME, moment)).timestamp_us == Interval(high=microseconds)
+
+
 def test_a_time_before_1970_is_within_an_open_interval() -> None:
     """Records of format v0, and those of some producers, have the timestamp -1."""
     assert bounds(LessThan(TIME, MOMENT)).timestamp_us.contains(-1000)

@@ -31,3 +31,15 @@ def test_rows() -> None:
     ]
     with pytest.raises(RowFault, match="cannot be written by the schema 16909060: n is empty"):
         encode(Writer(), pa.array([{"n": {}}], Writer.arrow_type))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pa.array([2_932_897], pa.date32()),
+        pa.array([253_402_300_799_000_000], pa.timestamp("us", "Asia/Tokyo")),
+    ],
+)
+def test_times_that_python_does_not_have(value: pa.Array) -> None:
+    with pytest.raises(RowFault, match="schema 16909060: a date or a time is outside of the years"):
+        encode(Writer(), pa.StructArray.from_arrays([value], ["n"]))
