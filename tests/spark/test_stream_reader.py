@@ -264,7 +264,7 @@ def committed(topic: Topic, group: str) -> dict[int, int]:
 
 
 @pytest.fixture
-def time(monkeypatch: pytest.MonkeyPatch) -> SteppedTime:
+def clock(monkeypatch: pytest.MonkeyPatch) -> SteppedTime:
     """The time of the reader, which waits 0.1 s between two requests of an idle query."""
     stepped = SteppedTime()
     monkeypatch.setattr(stream_reader, "time", stepped)
@@ -273,30 +273,30 @@ def time(monkeypatch: pytest.MonkeyPatch) -> SteppedTime:
 
 
 def test_an_idle_query_sees_the_records_that_were_written_before_a_trigger(
-    make_topic: MakeTopic, time: SteppedTime
+    make_topic: MakeTopic, clock: SteppedTime
 ) -> None:
     """`processAllAvailable` returns after a trigger without new records."""
     topic = make_topic()
     topic.write(3)
     stream = reader(topic)
-    begin_s = time.monotonic()
+    begin_s = clock.monotonic()
     end = stream.latestOffset(stream.initialOffset(), ALL)
     assert all(stream.latestOffset(end, ALL) is end for _ in range(10))
-    assert time.monotonic() - begin_s == pytest.approx(1.0)  # ten requests a second
+    assert clock.monotonic() - begin_s == pytest.approx(1.0)  # ten requests a second
     topic.write(2)
     assert stream.latestOffset(end, ALL)[topic.name] == {"0": 5}
     assert stream.reportLatestOffset() == {topic.name: {"0": 5}}
 
 
-def test_a_query_with_a_backlog_does_not_wait(make_topic: MakeTopic, time: SteppedTime) -> None:
+def test_a_query_with_a_backlog_does_not_wait(make_topic: MakeTopic, clock: SteppedTime) -> None:
     topic = make_topic()
     topic.write(3)
     stream = reader(topic)
-    begin_s = time.monotonic()
+    begin_s = clock.monotonic()
     end = stream.initialOffset()
     for _ in range(3):
         end = stream.latestOffset(end, ReadMaxRows(1))
-    assert (end[topic.name], time.monotonic()) == ({"0": 3}, begin_s)
+    assert (end[topic.name], clock.monotonic()) == ({"0": 3}, begin_s)
 
 
 def test_nothing_is_connected_by_making_or_pickling_a_reader(make_topic: MakeTopic) -> None:
@@ -405,6 +405,26 @@ def test_a_trigger_waits_for_enough_records_but_not_for_ever(make_topic: MakeTop
     first = hasty.latestOffset(hasty.initialOffset(), limit)
     topic.write(1)
     assert hasty.latestOffset(first, limit)[topic.name] == {"0": 12}
+
+
+def test_the_first_records_after_an_idle_start_wait_too(
+    make_topic: MakeTopic, clock: SteppedTime
+) -> None:
+    """As in Spark's own source, the delay begins at the first trigger, also an empty one."""
+    topic = make_topic()
+    stream = reader(topic, minOffsetsPerTrigger="10", maxTriggerDelay="1h")
+    limit = stream.getDefaultReadLimit()
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, limit) is start
+    topic.write(1)
+    assert stream.latestOffset(start, limit) is start
+    clock.sleep(3600)
+    end = stream.latestOffset(start, limit)
+    assert end[topic.name] == {"0": 1}
+    clock.sleep(3600)
+    assert stream.latestOffset(end, limit) is end
+    topic.write(1)
+    assert stream.latestOffset(end, limit) is end
 
 
 def test_new_partitions_are_read_from_their_beginning(make_topic: MakeTopic) -> None:

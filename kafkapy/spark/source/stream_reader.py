@@ -133,7 +133,6 @@ class KafkapyStreamReader(
         if self._options.fail_on_data_loss and self._target is not None:
             # They may be lost since the target was set.
             report_losses(lost_ends(end, self._read_latest(end)), True, log.warning)
-        self._last_trigger = time.monotonic()
         return end_offset(begin | new, end)
 
     def _new_partitions(self, partitions: Iterable[TopicPartition]) -> Offsets:
@@ -202,15 +201,21 @@ class KafkapyStreamReader(
         self._committed |= new_offsets
 
     def _must_delay(self, begin: Offsets, latest: Offsets) -> bool:
-        """Whether to wait because of `minOffsetsPerTrigger` and `maxTriggerDelay`; never before the
-        first batch.
+        """Whether to wait because of `minOffsetsPerTrigger` and `maxTriggerDelay`; never at the
+        first trigger. As in Spark's own source, the delay begins at the last trigger that did not
+        wait, also if it had no records.
         """
         min_offsets = self._options.min_offsets_per_trigger
-        if min_offsets is None or self._last_trigger is None or self._target is not None:
+        if min_offsets is None or self._target is not None:
             return False
-        waited_ms = (time.monotonic() - self._last_trigger) * 1000
+        now = time.monotonic()
         new = sum(offset - begin.get(tp, 0) for tp, offset in latest.items())
-        return new < min_offsets and waited_ms < self._options.max_trigger_delay_ms
+        if self._last_trigger is not None and new < min_offsets:
+            waited_ms = (now - self._last_trigger) * 1000
+            if waited_ms < self._options.max_trigger_delay_ms:
+                return True
+        self._last_trigger = now
+        return False
 
     def _recent_latest(self, begin: Offsets) -> Offsets:
         """The latest offsets: the known ones only if they are recent, and not all read yet."""
