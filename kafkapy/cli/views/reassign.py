@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from kafkapy.admin.cluster_replicas import Assignment, PlanSummary
 from kafkapy.admin.configs import Resource
 from kafkapy.admin.dry_run import PlannedRequest
 from kafkapy.cli.framework.output import Report
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.reassign.partition_files import format_reassignment
 from kafkapy.tools.reassign.reassignment import Verification
@@ -145,26 +146,46 @@ def partition_json(state: PartitionState) -> dict[str, Any]:
     }
 
 
-def clearing_lines(brokers: Sequence[int], topics: Sequence[str]) -> list[str]:
-    """The lines about throttles that are being cleared."""
+def clearing_lines(
+    brokers: Iterable[int], topics: Iterable[str], kept: Collection[Resource] = ()
+) -> list[str]:
+    """The lines about throttles that are being cleared. Resources of `kept` have earlier ones."""
     lines = []
-    for kind, names in (("broker", brokers), ("topic", topics)):
-        if not names:
+    names: Mapping[ResourceType, Iterable[object]]
+    names = {ResourceType.BROKER: brokers, ResourceType.TOPIC: topics}
+    for kind, listed in names.items():
+        cleared = [name for name in listed if Resource(kind, str(name)) not in kept]
+        if not cleared:
             continue
-        plural = "" if len(names) == 1 else "s"
-        lines.append(f"Clearing {kind}-level throttles on {kind}{plural} {_joined(names)}")
+        word = kind.name.lower()
+        plural = "" if len(cleared) == 1 else "s"
+        lines.append(f"Clearing {word}-level throttles on {word}{plural} {_joined(cleared)}")
     return lines
 
 
 def restored_line(resources: Sequence[Resource]) -> str:
-    """The line about throttles that are set again."""
-    names = ", ".join(
-        f"{'topic' if each.broker_id is None else 'broker'} {each.name}" for each in resources
-    )
+    """The line about earlier throttles, which are restored."""
     return (
-        f"Throttles from before this reassignment are set again on {names}: kafkapy configs"
+        f"Throttles from before this reassignment are set on {_names(resources)}: kafkapy configs"
         " --describe shows them"
     )
+
+
+def unsaved_line(throttles: Mapping[Resource, Mapping[str, str]], path: str, reason: str) -> str:
+    """The warning about earlier throttles that cannot be saved."""
+    listed = ", ".join(
+        f"{_names([resource])} {key}={value}"
+        for resource, configs in throttles.items()
+        for key, value in configs.items()
+    )
+    return (
+        "There are throttles already, and --verify will not restore them, because"
+        f" {path} cannot be written: {reason}: {listed}"
+    )
+
+
+def _names(resources: Iterable[Resource]) -> str:
+    return ", ".join(f"{each.type.name.lower()} {each.name}" for each in resources)
 
 
 def requests_report(command: str, requests: Sequence[PlannedRequest]) -> Report:

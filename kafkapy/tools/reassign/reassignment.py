@@ -62,6 +62,7 @@ class Execution(NamedTuple):
     running: dict[TopicPartition, Reassignment]
     """All moves in progress in the cluster, from this file or not."""
     live: frozenset[int]
+    cluster_id: str | None
 
 
 class Verification(NamedTuple):
@@ -106,7 +107,8 @@ def prepare(
     ]
     if others and not additional:
         raise ReassignmentFailed(ALREADY_RUNNING)
-    live = frozenset(cluster.metadata([], refresh=True).brokers)
+    known = cluster.metadata([], refresh=True)
+    live = frozenset(known.brokers)
     for replicas in targets.values():
         for broker_id in replicas:
             if broker_id not in live:
@@ -115,7 +117,7 @@ def prepare(
     # The replicas that a running move adds are no part of a rollback.
     for tp in current.keys() & running.keys():
         current[tp] = running[tp].before(current[tp])
-    return Execution(targets, current, file.log_dirs, running, live)
+    return Execution(targets, current, file.log_dirs, running, live, known.cluster_id)
 
 
 def final_replicas(move: Reassignment) -> tuple[int, ...]:

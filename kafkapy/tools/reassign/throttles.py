@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
+from types import MappingProxyType
 
 from kafkapy.admin.configs import (
     ConfigChanges,
@@ -32,7 +33,10 @@ def present_throttles(
     Raises:
         ApiError: a broker refused.
     """
-    resources = [*map(_broker, brokers), *map(_topic, topics)]
+    return _present(cluster, [*map(_broker, brokers), *map(_topic, topics)])
+
+
+def _present(cluster: Cluster, resources: Sequence[Resource]) -> dict[Resource, dict[str, str]]:
     found = describe_configs(cluster, resources, synonyms=False)
     keys = {*BROKER_RATES, *TOPIC_REPLICAS}
     present = {
@@ -73,26 +77,35 @@ def set_throttles(cluster: Cluster, throttles: Throttles) -> None:
 
 
 def clear_throttles(
-    cluster: Cluster, brokers: Iterable[int], topics: Iterable[str], previous: Throttles
+    cluster: Cluster,
+    brokers: Iterable[int],
+    topics: Iterable[str],
+    previous: Throttles,
+    restored: Throttles = MappingProxyType({}),
 ) -> list[Resource]:
-    """Delete the throttles of brokers and topics, and restore those of `previous`. Returns the
-    resources that have earlier throttles again.
+    """Delete the throttles of brokers and topics. Those of `previous` get their earlier value, and
+    those of `restored` keep their value, unless they were deleted meanwhile: then they stay
+    deleted. Returns the resources that have such throttles.
 
     Raises:
         ApiError: a broker refused.
     """
-    changes = {
-        _broker(b): _clear_changes(BROKER_RATES, previous.get(_broker(b), {})) for b in brokers
-    }
-    changes |= {
-        _topic(t): _clear_changes(TOPIC_REPLICAS, previous.get(_topic(t), {})) for t in topics
-    }
+    keys: dict[Resource, Sequence[str]] = {_broker(b): BROKER_RATES for b in brokers}
+    keys |= {_topic(topic): TOPIC_REPLICAS for topic in topics}
+    earlier = [resource for resource in keys if resource in {*previous, *restored}]
+    present = _present(cluster, earlier) if earlier else {}
+    changes, with_earlier = {}, []
+    for resource in keys:
+        set_keys = present.get(resource, {}).keys()
+        sets = {k: v for k, v in previous.get(resource, {}).items() if k in set_keys}
+        kept = {*sets, *(set_keys & restored.get(resource, {}).keys())}
+        deletes = [key for key in keys[resource] if key not in kept]
+        if kept:
+            with_earlier.append(resource)
+        if sets or deletes:
+            changes[resource] = ConfigChanges(sets, deletes)
     alter_many_configs(cluster, changes)
-    return [resource for resource in changes if resource in previous]
-
-
-def _clear_changes(keys: Iterable[str], previous: Mapping[str, str]) -> ConfigChanges:
-    return ConfigChanges(previous, [key for key in keys if key not in previous])
+    return with_earlier
 
 
 def _broker(broker_id: int) -> Resource:

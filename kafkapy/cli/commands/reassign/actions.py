@@ -21,7 +21,7 @@ from kafkapy.cli.views.reassign import (
 from kafkapy.tools.json_input import read_text
 from kafkapy.tools.reassign import reassignment
 from kafkapy.tools.reassign.partition_files import ReassignmentFile, parse_reassignment
-from kafkapy.tools.reassign.throttle_record import ThrottleRecord
+from kafkapy.tools.reassign.throttle_record import ThrottleRecord, by_resource
 from kafkapy.tools.reassign.throttles import clear_throttles
 
 if TYPE_CHECKING:
@@ -92,19 +92,21 @@ def _clear(
     """Remove the throttles of live brokers and of the file's topics. Brokers that are down keep
     their throttles; the command does not wait for them."""
     assert options.reassignment_json_file is not None
-    record = ThrottleRecord(options.reassignment_json_file)
     known = cluster.metadata(sorted({tp.topic for tp in file.targets}) or [], refresh=True)
     file_brokers = {b for replicas in file.targets.values() for b in replicas}
     live = sorted(known.brokers)
     topics = [name for name, topic in sorted(known.topics.items()) if topic.partitions]
     for broker_id in sorted(file_brokers.difference(live)):
         env.warn(f"Broker {broker_id} is not alive: its throttles were not removed.")
-    restored = clear_throttles(cluster, live, topics, record.read())
+    record = ThrottleRecord(options.reassignment_json_file, known.cluster_id)
+    saved = record.read()
+    previous, restored = by_resource(saved.previous), by_resource(saved.restored)
+    kept = clear_throttles(cluster, live, topics, previous, restored)
     if not options.dry_run:
-        if restored:
-            env.warn(restored_line(restored))
+        if kept:
+            env.warn(restored_line(kept))
         record.settle(live)
-    return clearing_lines(live, topics)
+    return clearing_lines(live, topics, kept)
 
 
 def _show(env: Environment, report: Report, options: ReassignOptions) -> None:

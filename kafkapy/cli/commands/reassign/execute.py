@@ -27,6 +27,7 @@ from kafkapy.cli.views.reassign import (
     restored_line,
     rollback_lines,
     started_line,
+    unsaved_line,
 )
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.tools.reassign import reassignment
@@ -105,7 +106,7 @@ class _Throttling:
         self._env = env
         self._moves = planned_moves(plan.current, plan.targets, plan.running)
         assert options.reassignment_json_file is not None
-        self._record = ThrottleRecord(options.reassignment_json_file)
+        self._record = ThrottleRecord(options.reassignment_json_file, plan.cluster_id)
         self._previous: Throttles = {}
 
     @property
@@ -149,13 +150,13 @@ class _Throttling:
         live = sorted(known.brokers)
         # A topic may have been deleted meanwhile.
         topics = [name for name in names if known.topics[name].partitions]
-        for line in clearing_lines(live, topics):
+        kept = clear_throttles(self._cluster, live, topics, self._previous)
+        for line in clearing_lines(live, topics, kept):
             print_line(line)
-        restored = clear_throttles(self._cluster, live, topics, self._previous)
         if self._options.dry_run:
             return
-        if restored:
-            self._env.warn(restored_line(restored))
+        if kept:
+            self._env.warn(restored_line(kept))
         self._record.settle(live)
 
     def _save_throttles(self, sets: Throttles) -> None:
@@ -166,29 +167,26 @@ class _Throttling:
         is_dry = self._options.dry_run
         if not sets and (is_dry or self._plan.running):
             return
-        if self._plan.running:
-            previous = self._record.read()
-        else:
+        present = None
+        if not self._plan.running:
             present = self._present()
             if present is None:
                 return
-            previous = self._record.throttles_to_restore(present, self._plan.live)
-            if not (present or previous or is_dry):
-                self._record.remove()
-                if not sets:
-                    return
+        previous = self._record.throttles_to_restore(present, self._plan.live)
+        if not (self._plan.running or present or previous or is_dry):
+            self._record.remove()
+            if not sets:
+                return
         self._previous = previous
         if is_dry:
             return
         try:
             self._record.write(previous, sets)
         except OSError as error:
-            if not previous:
-                return
-            raise CommandFailed(
-                f"Error: There are throttles that would be lost, because {self._record.path}"
-                f" cannot be written: {error.strerror}"
-            ) from error
+            if previous:
+                reason = error.strerror or str(error)
+                self._env.warn(unsaved_line(previous, self._record.path, reason))
+            return
         if previous and not self._plan.running:
             self._env.warn(
                 f"There are throttles already: they are saved in {self._record.path}, and --verify"

@@ -58,10 +58,17 @@ class ReassignOptions(ClusterOptions):
 
     generate: bool = flag("Propose a reassignment; nothing is changed.")
     execute: bool = flag("Begin the moves of a reassignment file.")
-    verify: bool = flag("Show the states of the moves; after the last move, remove the throttles.")
+    verify: bool = flag(
+        "Show the states of the moves. After the last move, remove the throttles, and restore"
+        " once those from before --execute."
+    )
     cancel: bool = flag("Stop the moves of a reassignment file.")
     list_: bool = flag("List the partitions that are moving.")
-    reassignment_json_file: str | None = value("The target replicas of partitions.", metavar="FILE")
+    reassignment_json_file: str | None = value(
+        "The target replicas of partitions. Throttles are saved in FILE.throttles, which standard"
+        " input and <(...) lack.",
+        metavar="FILE",
+    )
     topics_to_move_json_file: str | None = value(
         "With --generate: the topics. With --strategy minimal or --decommission, the"
         " default is all topics; with --replication-factor, all topics that are not"
