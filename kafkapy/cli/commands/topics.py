@@ -53,6 +53,10 @@ ACTIONS_WITH_OPTION: Final = {
     "topics_with_overrides": ("describe",),
     **dict.fromkeys(REPORTS, ("describe",)),
 }
+# kafkapy's brokers refuse these if true. The brokers of the cluster may support them.
+BROKERS_DECIDE: Final = frozenset(
+    {"remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable"}
+)
 CONFIGS_TOOL: Final = (
     "(the kafka-configs CLI supports altering topic configs with a --bootstrap-server option)"
 )
@@ -320,7 +324,7 @@ def parse_topic_configs(words: list[str]) -> dict[str, str]:
     Raises:
         ConfigError: a word is not name=value, or the table does not allow it.
     """
-    from kafkapy.common.topic_configs import validate_topic_configs
+    from kafkapy.common.topic_configs import TOPIC_CONFIGS, validate_topic_configs
 
     configs: dict[str, str] = {}
     for word in words:
@@ -331,7 +335,9 @@ def parse_topic_configs(words: list[str]) -> dict[str, str]:
                 ' format "key=val".'
             )
         configs[parts[0].strip()] = parts[1].strip()
-    validate_topic_configs(configs)
+    for name in BROKERS_DECIDE & configs.keys():
+        TOPIC_CONFIGS.parse(name, configs[name])
+    validate_topic_configs({k: v for k, v in configs.items() if k not in BROKERS_DECIDE})
     return configs
 
 

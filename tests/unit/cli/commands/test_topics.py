@@ -215,6 +215,17 @@ def test_every_topic_config_is_known_and_checked() -> None:
     assert parse_topic_configs(["retention.ms=1"]) == {"retention.ms": "1"}
 
 
+@pytest.mark.parametrize(
+    "name", ["remote.storage.enable", "remote.log.copy.disable", "remote.log.delete.on.disable"]
+)
+def test_tiered_storage_is_left_to_the_brokers(name: str) -> None:
+    """kafkapy's broker has none, and Apache Kafka's brokers may have it."""
+    outcome, (request,) = create("n", "--config", f"{name}=true")
+    assert (outcome.stdout, outcome.status) == ("Created topic n.\n", 0)
+    (config,) = request.topics[0].configs
+    assert (config.name, config.value) == (name, "true")
+
+
 def test_trailing_commas_of_an_assignment_vanish() -> None:
     assert parse_replica_assignment("1:2,2:1,,") == [[1, 2], [2, 1]]
 
