@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -111,7 +111,7 @@ class KafkaBroker:
         try:
             broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
             if self._address is None:
-                self._keep_address(broker_processes.first_address(self._launched))
+                self._keep_addresses(broker_processes.bound_addresses(self._launched))
         except BaseException:  # Ctrl-C too, or the next start would return without an address
             self._launched.process.kill()
             self._forget()
@@ -190,15 +190,17 @@ class KafkaBroker:
     def _is_temporary(self) -> bool:
         return self.log_dir.is_relative_to(self._directory)
 
-    def _keep_address(self, address: str) -> None:
-        """Keep the address of the first start. Later starts listen on the same port."""
-        first, comma, others = self._properties["listeners"].partition(",")
-        place, _, port = first.strip().rpartition(":")
-        if port == "0":
-            port = address.rpartition(":")[2]
-            self._properties["listeners"] = f"{place}:{port}{comma}{others}"
-        host = place.partition("://")[2]  # a name as in certificates, not the bound address
-        self._address = f"{'localhost' if host in ANY_HOST else host}:{port}"
+    def _keep_addresses(self, bound: Sequence[str]) -> None:
+        """Keep the addresses of the first start. Later starts listen on the same ports."""
+        names = [
+            listener.rpartition(":")[0]
+            for listener in comma_separated(self._properties["listeners"])
+        ]
+        ports = [address.rpartition(":")[2] for address in bound]
+        kept = [f"{name}:{port}" for name, port in zip(names, ports, strict=True)]
+        self._properties["listeners"] = ",".join(kept)
+        host = names[0].partition("://")[2]  # a name as in certificates, not the bound address
+        self._address = f"{'localhost' if host in ANY_HOST else host}:{ports[0]}"
 
     def _running(self) -> LaunchedServer:
         if self._launched is None or not self.is_running:

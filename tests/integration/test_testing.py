@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -225,6 +226,8 @@ def test_the_address_stays_with_listeners_of_ones_own() -> None:
         broker.start()
         write(broker, "t", "1")  # where it was before
         assert values(broker, "t") == [b"1"]
+        found = re.findall(r"Awaiting socket connections on (\S+)\.", broker.output.read_text())
+        assert found == found[:2] * 2
 
 
 @pytest.mark.parametrize("listener", ["localhost:0", ":0"])
@@ -337,7 +340,7 @@ def test_a_broker_whose_start_was_interrupted_starts_again(monkeypatch: pytest.M
 
     broker = KafkaBroker()
     with monkeypatch.context() as patched:
-        patched.setattr(broker_processes, "first_address", interrupt)
+        patched.setattr(broker_processes, "bound_addresses", interrupt)
         with pytest.raises(KeyboardInterrupt):
             broker.start()
     with broker:

@@ -125,11 +125,9 @@ def serves(launched: LaunchedServer) -> bool:
     return _SERVING in launched.output_text()
 
 
-def first_address(launched: LaunchedServer) -> str:
-    """The bound address of a serving broker's first listener: host:port."""
-    found = _LISTENING.search(launched.output_text())
-    assert found is not None, launched.output
-    return found[1].decode()
+def bound_addresses(launched: LaunchedServer) -> list[str]:
+    """The bound addresses of a serving broker's listeners, in their order: host:port."""
+    return [address.decode() for address in _LISTENING.findall(launched.output_text())]
 
 
 def start_in_background(

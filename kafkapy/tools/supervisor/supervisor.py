@@ -201,7 +201,7 @@ class Supervisor:
 
     def _mark_serving(self, child: Child) -> None:
         child.state = State.SERVING
-        address = broker_processes.first_address(child.launched)
+        address = broker_processes.bound_addresses(child.launched)[0]
         self._log(f"Broker {child.number}: serves at {address} (pid {child.launched.process.pid})")
 
     def _watch(self) -> int:
