@@ -25,14 +25,16 @@ _NAME_CHARS_MAX = 200
 
 @pytest.fixture(scope="session")
 def kafkapy_properties() -> Mapping[str, object]:
-    """The broker's properties, as in server.properties. A conftest.py may override this fixture."""
+    """The broker's properties, as in server.properties. A conftest.py may override this fixture,
+    with the same scope."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def kafkapy_client_properties() -> Mapping[str, object]:
     """The login and the trusted certificates of the fixtures, as in client.properties, for a broker
-    whose first listener requires them. A conftest.py may override this fixture."""
+    whose first listener requires them. A conftest.py may override this fixture, with the same
+    scope."""
     return {}
 
 

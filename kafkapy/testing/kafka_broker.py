@@ -38,9 +38,9 @@ class KafkaBroker:
 
     The broker ends with this process, however this process ends. `properties` are those of
     server.properties, and take precedence over `DEFAULTS` and `log_dir`. Without a directory, the
-    broker has a temporary one. The end of a forked process does not end the broker. The attribute
-    `log_dir` is the first directory, and `output` is the file with the broker's log. Neither path
-    changes.
+    broker has a temporary one, which remains only if this process is killed while the broker is
+    stopped. The end of a forked process does not end the broker. The attribute `log_dir` is the
+    first directory, and `output` is the file with the broker's log. Neither path changes.
 
     `client_properties` are the login and the trusted certificates, as in client.properties, with
     which `create_topic` and `records` connect. The attribute of this name has the security protocol
