@@ -9,6 +9,7 @@ from typing import Final
 from kafkapy.client.producer_settings import ProducerSettings, producer_settings
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.spark.source.connection_names import refuse_unknown_connection_names
 from kafkapy.spark.source.option_table import SINK_OPTIONS
 
 COLUMN_TYPES: Final = {
@@ -54,6 +55,7 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
             properties[name.removeprefix("kafka.")] = value
         elif name not in _KNOWN and name not in _IGNORED:
             raise ConfigError(f"Unknown option '{name}' for the kafkapy sink")
+    refuse_unknown_connection_names(properties)
     for name, reason in _FORBIDDEN.items():
         if name in properties:
             raise ConfigError(f"Kafka option '{name}' {reason}")

@@ -38,12 +38,18 @@ SOURCE_OPTIONS: Final = (
         'where a new query starts: `earliest`, `latest` (streams only), or `{"a":{"0":23,"1":-2}}`'
         " with -2 earliest, -1 latest; all partitions must be named",
     ),
-    Option("startingTimestamp", "both", "-", "start at the first record as new as this, in ms"),
+    Option(
+        "startingTimestamp",
+        "both",
+        "-",
+        "start at the first record as new as this, in ms; takes precedence over the options per"
+        " partition and over offsets",
+    ),
     Option(
         "startingOffsetsByTimestamp",
         "both",
         "-",
-        'the same per partition: `{"a":{"0":1700000000000}}`',
+        'the same per partition: `{"a":{"0":1700000000000}}`; takes precedence over offsets',
     ),
     Option(
         "startingOffsetsByTimestampStrategy",
@@ -52,8 +58,18 @@ SOURCE_OPTIONS: Final = (
         "when no record is as new: `error`, or `latest` to start at the end",
     ),
     Option("endingOffsets", "batch", "latest", "`latest` or JSON, without -2"),
-    Option("endingTimestamp", "batch", "-", "end before the first record as new as this, in ms"),
-    Option("endingOffsetsByTimestamp", "batch", "-", "the same per partition"),
+    Option(
+        "endingTimestamp",
+        "batch",
+        "-",
+        "end before the first record as new as this, in ms; precedence as `startingTimestamp`",
+    ),
+    Option(
+        "endingOffsetsByTimestamp",
+        "batch",
+        "-",
+        "the same per partition; takes precedence over `endingOffsets`",
+    ),
     Option(
         "failOnDataLoss",
         "both",

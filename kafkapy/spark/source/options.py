@@ -1,8 +1,7 @@
 """The options of `format("kafkapy")`, with names, defaults and messages of Spark's own Kafka
 source.
 
-Pure. One difference is deliberate: an unknown option is an error, and so is a value that Spark's
-source would ignore silently.
+Pure. One difference is deliberate: an unknown option is an error.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.spark.source.connection_names import refuse_unknown_connection_names
 from kafkapy.spark.source.offsets import (
     EARLIEST,
     LATEST,
@@ -254,6 +254,7 @@ def _client_properties(options: Mapping[str, str]) -> dict[str, str]:
         for name, value in options.items()
         if name.startswith("kafka.")
     }
+    refuse_unknown_connection_names(properties)
     for name, reason in _FORBIDDEN.items():
         if name in properties:
             raise ConfigError(f"Kafka option '{name}' {reason}")

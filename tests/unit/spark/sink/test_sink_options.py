@@ -33,6 +33,7 @@ def test_a_query_with_a_name_can_be_written() -> None:
         ({**REQUIRED, "kafka.value.serializer": "x"}, "'value.serializer' is not supported"),
         ({**REQUIRED, "kafka.transactional.id": "x"}, "Set the sink option 'exactlyOnce'"),
         ({**REQUIRED, "kafka.no.such": "1"}, "Unknown producer configuration no.such"),
+        ({**REQUIRED, "kafka.sasl.mechanisms": "PLAIN"}, "Did you mean 'kafka.sasl.mechanism'?"),
         ({**REQUIRED, "exactlyOnce": "maybe"}, "'maybe' for option 'exactlyOnce'"),
         (
             {**REQUIRED, "exactlyOnce": "true", "kafka.acks": "1"},

@@ -149,6 +149,11 @@ def test_a_global_timestamp_wins_over_partitions_and_offsets() -> None:
             "Unknown option 'kafka.isolation.levle' for the kafkapy source. "
             "Did you mean 'kafka.isolation.level'?",
         ),
+        (
+            {**REQUIRED, "kafka.ssl.truststore.locaton": "x"},
+            "Unknown option 'kafka.ssl.truststore.locaton'. "
+            "Did you mean 'kafka.ssl.truststore.location'?",
+        ),
         ({**REQUIRED, "zzz": "1"}, "Unknown option 'zzz' for the kafkapy source."),
         (
             {**REQUIRED, "startingOffsets": '{"t":{"0":5}}', "endingOffsets": '{"t":{"0":4}}'},
