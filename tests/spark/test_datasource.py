@@ -9,6 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import DataStreamWriter
 
 from tests.harness.spark.spark_topics import Topic
 from tests.harness.storage.log_builder import LogBuilder
@@ -247,6 +248,34 @@ def test_a_failed_batch_0_loses_nothing(
     topic.write(15)
     run(lambda frame, batch: seen.extend(row["offset"] for row in frame.collect()))
     assert sorted(seen) == list(range(3, 18))
+
+
+def test_updates_of_an_aggregation_are_written_in_foreach_batch(
+    spark: SparkSession, make_topic: MakeTopic, tmp_path: Path
+) -> None:
+    """Spark refuses the output mode for every Python sink; Spark's own Kafka sink has it."""
+    source, target = make_topic(), make_topic()
+    source.send([(0, b"a", b"1"), (0, b"b", b"1"), (0, b"a", b"1")])
+    records = spark.readStream.format("kafkapy").option("startingOffsets", "earliest")
+    counts = records.options(**source.options).load().groupBy("key").count()
+    rows = counts.selectExpr("key", "CAST(count AS STRING) AS value")
+    sink = {"kafka.bootstrap.servers": target.servers, "topic": target.name}
+
+    def run(writer: DataStreamWriter, name: str) -> None:
+        writer = writer.outputMode("update").option("checkpointLocation", str(tmp_path / name))
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    def append(batch: DataFrame, number: int) -> None:
+        batch.write.format("kafkapy").options(**sink).mode("append").save()
+
+    with pytest.raises(PySparkException, match="kafkapy does not support Update mode"):
+        run(rows.writeStream.format("kafkapy").options(**sink), "refused")
+    run(rows.writeStream.foreachBatch(append), "batches")
+    source.send([(0, b"a", b"1")])
+    run(rows.writeStream.foreachBatch(append), "batches")
+    written = load(spark, target).orderBy("offset").collect()
+    found = [(row["key"].decode(), row["value"].decode()) for row in written]
+    assert (sorted(found[:2]), found[2:]) == ([("a", "2"), ("b", "1")], [("a", "3")])
 
 
 def test_wrong_stream_options_fail_before_the_query_starts(
