@@ -35,12 +35,20 @@ class JsonReader:
 
     def read(self, schema_id: SchemaId, payload: bytes) -> Any:
         try:
-            value = orjson.loads(payload)
-            return None if value is None else self._convert(value)
+            return self._value(payload)
         except orjson.JSONDecodeError as error:
             raise CorruptValue(f"it is not JSON: {error}") from error
         except _WrongValue as error:
             raise CorruptValue(error.sentence()) from error
+
+    def _value(self, payload: bytes) -> Any:
+        value = orjson.loads(payload)
+        try:
+            return None if value is None else self._convert(value)
+        except _InexactText:
+            # orjson reads 1.10 as 1.1, and an integer of more than 64 bits as a float.
+            digits = json.loads(payload, parse_float=orjson.Fragment, parse_int=orjson.Fragment)
+            return self._convert(digits)
 
 
 class JsonWriter:
@@ -104,6 +112,10 @@ class _WrongValue(ValueError):
     def sentence(self) -> str:
         place = ".".join(self.path)
         return f"its {place} is {self}" if place else f"it is {self}"
+
+
+class _InexactText(Exception):
+    """A part that becomes text has numbers whose digits are not known."""
 
 
 class _Type(NamedTuple):
@@ -224,18 +236,26 @@ def _expect(expected: type, value: Any) -> Any:
     Raises:
         _WrongValue: the value is of another type.
     """
+    value = _plain(value)
     if type(value) is not expected:
         raise _WrongValue(f"of the type {_NAMES[type(value)]}, not {_NAMES[expected]}")
     return value
 
 
+def _plain(value: Any) -> Any:
+    """The number that is given by its digits, or another value as it is."""
+    return orjson.loads(orjson.dumps(value)) if type(value) is orjson.Fragment else value
+
+
 def _integer(value: Any) -> int:
+    value = _plain(value)
     if type(value) is float and value.is_integer():  # as JSON Schema says
         return int(value)
     return int(_expect(int, value))
 
 
 def _number(value: Any) -> float:
+    value = _plain(value)
     return float(value if type(value) is int else _expect(float, value))
 
 
@@ -250,16 +270,28 @@ def _finite(value: float) -> float:
 
 
 def _text(value: Any) -> str:
+    """
+    Raises:
+        _InexactText: the value has floats.
+    """
+    if _has_float(value):
+        raise _InexactText
     return value if type(value) is str else orjson.dumps(value).decode()
 
 
+def _has_float(value: Any) -> bool:
+    if type(value) in (dict, list):
+        return any(map(_has_float, value.values() if type(value) is dict else value))
+    return type(value) is float
+
+
 def _from_text(text: str) -> Any:
-    """The JSON in a text that is an object or an array, and otherwise the text."""
+    """The JSON in a text that is an object or an array, as it is, and otherwise the text."""
     try:
         found = orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
-    return found if isinstance(found, dict | list) else text
+    return orjson.Fragment(text) if isinstance(found, dict | list) else text
 
 
 def _same(value: Any) -> Any:

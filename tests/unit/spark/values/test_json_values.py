@@ -207,3 +207,33 @@ def test_numbers_that_json_does_not_have(number: float) -> None:
     scalar = JsonWriter(RegisteredSchema(1, SchemaType.JSON, '{"type": "number"}', ()))
     with pytest.raises(CorruptValue, match=f"^it is {number}, which JSON does not"):
         scalar.write(number)
+
+
+@pytest.mark.parametrize(
+    "number", ["1.10", "12345678901234567890123", "0.1234567890123456789", "1e5", "-0.0", "7"]
+)
+def test_text_keeps_the_digits_of_numbers(number: str) -> None:
+    """orjson reads them as 64 bits, so that others came out: 1.1, 1.2345678901234568e22."""
+    properties = {
+        "any": {},
+        "id": INTEGER,
+        "rate": {"type": "number"},
+        "list": {"type": "array", "items": INTEGER},
+    }
+    schema = RegisteredSchema(1, SchemaType.JSON, json.dumps({"properties": properties}), ())
+    typed = b'"id":9007199254740993,"rate":2.50,"list":[1,null,2.0]'
+    row = {"id": 9007199254740993, "rate": 2.5, "list": [1, None, 2]}
+    nested = f'{{"a":[{number},"x"],"b":{number}}}'
+    assert JsonReader(schema).read(1, b'{"any":%b,%b}' % (number.encode(), typed)) == {
+        "any": number,
+        **row,
+    }
+    payload = b'{"any":%b,%b}' % (nested.encode(), typed)
+    assert JsonReader(schema).read(1, payload) == {"any": nested, **row}
+    assert JsonWriter(schema).write({"any": nested}) == f'{{"any":{nested}}}'.encode()
+
+
+def test_a_wrong_type_beside_text_with_numbers() -> None:
+    read = reader({"properties": {"any": {}, "id": INTEGER, "n": INTEGER}})
+    with pytest.raises(CorruptValue, match=r"^its id is of the type number, not integer"):
+        read.read(1, b'{"any": 1.10, "id": 1.5}')
