@@ -38,6 +38,8 @@ class JsonReader:
             return self._value(payload)
         except orjson.JSONDecodeError as error:
             raise CorruptValue(f"it is not JSON: {error}") from error
+        except (RecursionError, orjson.JSONEncodeError) as error:  # of a part that becomes text
+            raise CorruptValue("it is nested too deeply") from error
         except _WrongValue as error:
             raise CorruptValue(error.sentence()) from error
 

@@ -237,3 +237,12 @@ def test_a_wrong_type_beside_text_with_numbers() -> None:
     read = reader({"properties": {"any": {}, "id": INTEGER, "n": INTEGER}})
     with pytest.raises(CorruptValue, match=r"^its id is of the type number, not integer"):
         read.read(1, b'{"any": 1.10, "id": 1.5}')
+
+
+@pytest.mark.parametrize("depth", [300, 900])
+@pytest.mark.parametrize("number", [b"1", b"1.10"])
+def test_text_that_is_nested_too_deeply_is_corrupt(depth: int, number: bytes) -> None:
+    """orjson writes 254 levels, and reads 1024."""
+    payload = b'{"any":%b%b%b}' % (b"[" * depth, number, b"]" * depth)
+    with pytest.raises(CorruptValue, match="nested too deeply"):
+        reader({"properties": {"any": {}}}).read(1, payload)
