@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.texts import is_utf8
+from kafkapy.common.topic_partition import validate_topic_name
 
 if TYPE_CHECKING:
     from confluent_kafka import ShareConsumer
@@ -92,31 +93,42 @@ def _fatal_errors() -> Iterator[None]:
         if not isinstance(cause, KafkaException):
             raise
         fatal = cause.args[0]
-        code = _AUTHORIZATION_ERRORS.get(fatal.code(), ErrorCode.UNKNOWN_SERVER_ERROR)
+        code = _lasting_error(fatal) or ErrorCode.UNKNOWN_SERVER_ERROR
         raise ApiError(code, fatal.str()) from error
 
 
 # Errors that last, although librdkafka does not always count them as fatal.
-_AUTHORIZATION_ERRORS: Final = {
-    KafkaError.TOPIC_AUTHORIZATION_FAILED: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    KafkaError.GROUP_AUTHORIZATION_FAILED: ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    KafkaError.CLUSTER_AUTHORIZATION_FAILED: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-}
+_LASTING_ERRORS: Final = (
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+    ErrorCode.INVALID_GROUP_ID,
+    ErrorCode.INVALID_SESSION_TIMEOUT,
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+    ErrorCode.UNSUPPORTED_ASSIGNOR,
+    ErrorCode.GROUP_MAX_SIZE_REACHED,
+)
 # A fenced consumer gets the first one.
 _FINAL_ERRORS: Final = (KafkaError._FATAL, KafkaError._AUTO_OFFSET_RESET)
+
+
+def _lasting_error(error: KafkaError) -> ErrorCode | None:
+    code = ErrorCode(error.code())
+    return code if code in _LASTING_ERRORS else None
 
 
 def raise_if_final(error: KafkaError) -> None:
     """Check the error that a consumer got instead of a record.
 
-    librdkafka reports once that the topic or the group is forbidden, or that a partition has no
-    valid committed offset (`auto.offset.reset=none`), and then waits for ever; Kafka's consumers
-    fail. For the codes of `_FINAL_ERRORS`, `fatal()` is false.
+    librdkafka reports that the topic or the group is forbidden, that the group refuses the member,
+    or that a partition has no valid committed offset (`auto.offset.reset=none`), and then waits or
+    retries for ever; Kafka's consumers fail. For the codes of `_FINAL_ERRORS`, `fatal()` is false.
 
     Raises:
         ApiError: the consumer cannot continue.
     """
-    code = _AUTHORIZATION_ERRORS.get(error.code())
+    code = _lasting_error(error)
     if code is not None or error.fatal() or error.code() in _FINAL_ERRORS:
         raise ApiError(code or ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
 
@@ -154,18 +166,28 @@ def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> Sh
 
 
 def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks: Any) -> None:
-    """Subscribe a consumer to topics, or to a POSIX regular expression that begins with `^`.
+    """Subscribe a consumer to topics.
 
     Raises:
-        ConfigError: librdkafka rejects a topic or expression.
+        ApiError: INVALID_TOPIC_EXCEPTION. librdkafka would wait for such a topic for ever.
+    """
+    for topic in topics:
+        validate_topic_name(topic)
+    consumer.subscribe(topics, **callbacks)
+
+
+def subscribe_matching(consumer: Consumer, pattern: str) -> None:
+    """Subscribe a consumer to the topics of a POSIX regular expression that begins with `^`.
+
+    Raises:
+        ConfigError: librdkafka rejects the expression.
     """
     try:
-        consumer.subscribe(topics, **callbacks)
+        consumer.subscribe([pattern])
     except (KafkaException, ValueError) as error:
-        names = ", ".join(f"'{topic}'" for topic in topics)
         raise ConfigError(
-            f"Cannot subscribe to {names}: not a topic, nor a regular expression that librdkafka"
-            " reads (POSIX)"
+            f"Cannot subscribe to '{pattern}': not a regular expression that librdkafka reads"
+            " (POSIX)"
         ) from error
 
 

@@ -25,10 +25,16 @@ from confluent_kafka import Message as RawMessage
 from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
-from kafkapy.common.topic_partition import INTERNAL_TOPICS
+from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
 from kafkapy.tools.console.message_formatter import Message
 from kafkapy.tools.console.topic_regex import posix_regex
-from kafkapy.tools.librdkafka_client import Reporter, make_client, raise_if_final, subscribe
+from kafkapy.tools.librdkafka_client import (
+    Reporter,
+    make_client,
+    raise_if_final,
+    subscribe,
+    subscribe_matching,
+)
 
 EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
@@ -64,6 +70,7 @@ class ConsoleConsumer:
         """
         Raises:
             ConfigError: librdkafka refuses a property.
+            ApiError: INVALID_TOPIC_EXCEPTION.
         """
         config = {**consumer_config(properties), "enable.auto.offset.store": "false"}
         excludes = properties.get("exclude.internal.topics", "true").lower() == "true"
@@ -84,11 +91,12 @@ class ConsoleConsumer:
     def _start(self, source: Source) -> None:
         if source.partition is not None and source.topic is not None:
             self._commits = False
+            validate_topic_name(source.topic)
             self._consumer.assign([TopicPartition(source.topic, source.partition, source.offset)])
         elif source.topic is not None:
             subscribe(self._consumer, [source.topic])
         else:
-            subscribe(self._consumer, [f"^({posix_regex(source.include or '')})$"])
+            subscribe_matching(self._consumer, f"^({posix_regex(source.include or '')})$")
 
     def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
         """Yield records as they arrive. `idle` is called before each wait.

@@ -12,6 +12,7 @@ from kafkapy.tools.librdkafka_client import (
     make_client,
     raise_if_final,
     subscribe,
+    subscribe_matching,
 )
 
 
@@ -111,6 +112,17 @@ def test_only_counts_and_times_make_no_new_complaint() -> None:
             KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED),
             ErrorCode.GROUP_AUTHORIZATION_FAILED,
         ),
+        *(
+            (KafkaError(code.value), code)
+            for code in (
+                ErrorCode.INVALID_SESSION_TIMEOUT,
+                ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
+                ErrorCode.INVALID_GROUP_ID,
+                ErrorCode.GROUP_MAX_SIZE_REACHED,
+                ErrorCode.UNSUPPORTED_ASSIGNOR,
+                ErrorCode.INVALID_TOPIC_EXCEPTION,
+            )
+        ),
     ],
 )
 def test_errors_that_end_a_consumer(error: KafkaError, code: ErrorCode) -> None:
@@ -130,10 +142,18 @@ def test_errors_that_pass() -> None:
     raise_if_final(KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
 
 
-@pytest.mark.parametrize("topic", ["", "^(?!x).*"])
-def test_topics_that_librdkafka_does_not_take_are_named(topic: str) -> None:
+@pytest.mark.parametrize("topic", ["", "a b", "^a", "x" * 250])
+def test_a_name_that_no_topic_can_have_is_refused(topic: str) -> None:
+    """A consumer waited for such a topic for ever; librdkafka reads `^a` as an expression."""
     consumer = make_client(Consumer, {"group.id": "g"}, Reporter([].append))
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ApiError, match="Topic name is invalid: ") as caught:
         subscribe(consumer, [topic])
     consumer.close()
-    assert str(caught.value).startswith(f"Cannot subscribe to '{topic}': ")
+    assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def test_an_expression_that_librdkafka_does_not_read_is_named() -> None:
+    consumer = make_client(Consumer, {"group.id": "g"}, Reporter([].append))
+    with pytest.raises(ConfigError, match=r"Cannot subscribe to '\^\(\?!x\)\.\*': "):
+        subscribe_matching(consumer, "^(?!x).*")
+    consumer.close()

@@ -135,6 +135,12 @@ def test_what_is_read() -> None:
     assert consumer_of(Source(topic="t", partition=2, offset=7))[1].assigned == [("t", 2, 7)]
 
 
+@pytest.mark.parametrize("partition", [None, 0])
+def test_a_name_that_no_topic_can_have_is_refused(partition: int | None) -> None:
+    with pytest.raises(ApiError, match="Topic name is invalid: 'a b' contains"):
+        consumer_of(Source(topic="a b", partition=partition))
+
+
 def test_an_expression_matches_no_internal_topic_unless_told_so() -> None:
     hidden = "^__consumer_offsets$,^__share_group_state$,^__transaction_state$"
     assert consumer_of(Source(include=".*"))[1].config["topic.blacklist"] == hidden
