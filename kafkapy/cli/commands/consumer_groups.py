@@ -106,7 +106,7 @@ def _describe(
         rows = {group.group_id: member_rows(group) for group in shown}
         report = members_report(rows, verbose=options.verbose)
     else:
-        report = offsets_report({group.group_id: _offsets(cluster, group) for group in shown})
+        report = offsets_report(_offsets(cluster, shown))
     show(env, report, options.output)
 
 
@@ -122,17 +122,26 @@ def _exists(group: GroupDescription, env: Environment, failures: Failures) -> bo
     return True
 
 
-def _offsets(cluster: Cluster, group: GroupDescription) -> list[GroupOffsetRow]:
+def _offsets(
+    cluster: Cluster, groups: Sequence[GroupDescription]
+) -> dict[str, list[GroupOffsetRow]]:
+    """The rows of each group."""
     from kafkapy.admin.group_offsets import committed_offsets
     from kafkapy.client.offsets import LATEST_TIMESTAMP
     from kafkapy.tools.groups.group_rows import offset_rows, partitions_of
 
-    committed = {tp: each.offset for tp, each in committed_offsets(cluster, group.group_id).items()}
-    wanted = partitions_of(group, committed)
-    results = cluster.list_offsets(dict.fromkeys(wanted, LATEST_TIMESTAMP))
+    committed = {
+        group.group_id: {
+            tp: each.offset for tp, each in committed_offsets(cluster, group.group_id).items()
+        }
+        for group in groups
+    }
+    wanted = {tp for group in groups for tp in partitions_of(group, committed[group.group_id])}
+    # One call for all groups: it waits until the API timeout for partitions without a leader.
+    results = cluster.list_offsets(dict.fromkeys(sorted(wanted), LATEST_TIMESTAMP))
     # A partition without a leader returns an error instead of its end.
     ends = {tp: result.offset for tp, result in results.items() if not result.error}
-    return offset_rows(group, committed, ends)
+    return {group.group_id: offset_rows(group, committed[group.group_id], ends) for group in groups}
 
 
 def _delete(

@@ -70,6 +70,14 @@ def test_describe_all_groups() -> None:
     ]
 
 
+def test_the_ends_of_all_groups_are_one_request() -> None:
+    """A partition without a leader has a wait of the API timeout, which each group repeated."""
+    cluster = group_cluster()
+    groups("--describe", "--all-groups", cluster=cluster)
+    (request,) = cluster.requests_of(ApiKey.LIST_OFFSETS)
+    assert sorted(p.partition_index for p in request.topics[0].partitions) == [0, 1, 2]
+
+
 def test_json_stays_json_when_a_group_is_missing() -> None:
     done = groups("--describe", "--group", "nobody", "--output", "json")
     assert done.data == []
