@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable
 from typing import Final
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.common.patterns import PATTERN_ERRORS
 from kafkapy.common.topic_partition import INTERNAL_TOPICS
+from kafkapy.security.java_patterns import java_pattern
 
 _TOKEN: Final = r"\\.|&&|."
 
@@ -24,18 +25,12 @@ class TopicFilter:
         """Compile the regular expression.
 
         Raises:
-            ConfigError: the text is not a regular expression, or Python would read it in another
-                way than Java.
+            ConfigError: from `topic_pattern`.
         """
         text = ".*" if text is None else text
         self.text = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
         self._exclude_internal = exclude_internal
-        if _has_set_operation(self.text):
-            raise ConfigError(f"{self.text} is not served: it has && or a set [...] within a set")
-        try:
-            self._pattern = re.compile(self.text)
-        except PATTERN_ERRORS:
-            raise ConfigError(f"{self.text} is an invalid regex.") from None
+        self._pattern = topic_pattern(self.text)
 
     def allows(self, topic: str) -> bool:
         """Whether the whole name matches."""
@@ -46,6 +41,24 @@ class TopicFilter:
     def choose(self, topics: Iterable[str]) -> list[str]:
         """The names that match, sorted."""
         return sorted(topic for topic in topics if self.allows(topic))
+
+
+def topic_pattern(text: str) -> re.Pattern[str]:
+    """Compile a regular expression of topic names in Java's syntax.
+
+    Raises:
+        ConfigError: the text is not a regular expression, or Python would read it in another way
+            than Java.
+    """
+    if _has_set_operation(text):
+        raise ConfigError(f"{text} is not served: it has && or a set [...] within a set")
+    try:
+        with warnings.catch_warnings():
+            # Python warns about `[a||b]`, which a later version may read as a set operation.
+            warnings.simplefilter("ignore", FutureWarning)
+            return java_pattern(text, "topic")
+    except ConfigError:
+        raise ConfigError(f"{text} is an invalid regex.") from None
 
 
 def _has_set_operation(text: str) -> bool:

@@ -1,5 +1,7 @@
 """`--topic` as Kafka's tools read it."""
 
+import warnings
+
 import pytest
 
 from kafkapy.admin.topic_filter import TopicFilter
@@ -44,6 +46,14 @@ def test_sets_of_sets_which_python_reads_otherwise_are_refused(text: str) -> Non
     """`--delete` would take topics that Java's expression does not match."""
     with pytest.raises(ConfigError, match="is not served"):
         TopicFilter(text)
+
+
+@pytest.mark.parametrize("text", ["fo[o||~~x]", "(?<first>f)oo", r"(?!a)[^\W_]+(?<!r)"])
+def test_expressions_of_java_are_read_without_a_warning(text: str) -> None:
+    """Python warned about `||` on stderr, with the path of the module."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert TopicFilter(text).choose(NAMES) == ["foo"]
 
 
 def test_brackets_and_ampersands_elsewhere_are_read_as_in_java() -> None:
