@@ -176,21 +176,6 @@ def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks
     consumer.subscribe(topics, **callbacks)
 
 
-def subscribe_matching(consumer: Consumer, pattern: str) -> None:
-    """Subscribe a consumer to the topics of a POSIX regular expression that begins with `^`.
-
-    Raises:
-        ConfigError: librdkafka rejects the expression.
-    """
-    try:
-        consumer.subscribe([pattern])
-    except (KafkaException, ValueError) as error:
-        raise ConfigError(
-            f"Cannot subscribe to '{pattern}': not a regular expression that librdkafka reads"
-            " (POSIX)"
-        ) from error
-
-
 def flush(producer: Producer) -> None:
     """Wait until every record is acknowledged or has failed.
 

@@ -137,6 +137,29 @@ def test_a_topic_that_does_not_exist_yet_is_created_and_read_at_once(kafkapy: Ka
     assert stdout == "first\n"
 
 
+def test_an_expression_of_java_finds_topics_that_are_created_later(kafkapy: Kafkapy) -> None:
+    """librdkafka refuses `(?!`, and reads `[\\d]` as a backslash or a d."""
+    make_topic(kafkapy, "match-1")
+    kafkapy("console-producer", "--topic", "match-1", stdin="first\n")
+    words = ("--include", r"(?!x)match-[\d]", "--from-beginning", "--group", "matching")
+    often = ("--consumer-property", "metadata.max.age.ms=200")
+    consumer = subprocess.Popen(
+        kafkapy.command("console-consumer", *words, *often, "--max-messages", "2"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert consumer.stdout is not None
+        assert consumer.stdout.readline() == "first\n"
+        make_topic(kafkapy, "match-2")
+        kafkapy("console-producer", "--topic", "match-2", stdin="second\n")
+        stdout, _ = consumer.communicate(timeout=60)
+    finally:
+        consumer.kill()
+        consumer.communicate()
+    assert stdout == "second\n"
+
+
 def test_a_bad_line_stops_a_producer_after_the_good_ones(kafkapy: Kafkapy) -> None:
     topic = make_topic(kafkapy, "broken")
     words = ("--topic", topic, "--property", "parse.key=true")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import random
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from kafkapy.cli.framework.options import (
     values,
 )
 from kafkapy.cli.framework.output import to_json
-from kafkapy.common.patterns import PATTERN_ERRORS
+from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
     from kafkapy.tools.console.console_consumer import Source
@@ -133,10 +132,12 @@ def check(options: ConsoleConsumerOptions) -> None:
     if options.isolation_level not in ("read_uncommitted", "read_committed"):
         raise UsageError(f"--isolation-level {options.isolation_level} is not a level")
     if options.include is not None:
+        from kafkapy.admin.topic_filter import topic_pattern
+
         try:
-            re.compile(options.include)
-        except PATTERN_ERRORS:
-            raise UsageError(f"{options.include} is an invalid regex.") from None
+            topic_pattern(options.include)
+        except ConfigError as error:
+            raise UsageError(str(error)) from None
 
 
 def consumer_properties(options: ConsoleConsumerOptions) -> dict[str, str]:

@@ -25,16 +25,10 @@ from confluent_kafka import Message as RawMessage
 from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
-from kafkapy.common.topic_partition import INTERNAL_TOPICS, validate_topic_name
+from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.tools.console.matching_topics import MatchingTopics
 from kafkapy.tools.console.message_formatter import Message
-from kafkapy.tools.console.topic_regex import posix_regex
-from kafkapy.tools.librdkafka_client import (
-    Reporter,
-    make_client,
-    raise_if_final,
-    subscribe,
-    subscribe_matching,
-)
+from kafkapy.tools.librdkafka_client import Reporter, make_client, raise_if_final, subscribe
 
 EARLIEST: Final = OFFSET_BEGINNING
 LATEST: Final = OFFSET_END
@@ -69,14 +63,10 @@ class ConsoleConsumer:
     ) -> None:
         """
         Raises:
-            ConfigError: librdkafka refuses a property.
+            ConfigError: librdkafka refuses a property; or from `topic_pattern`.
             ApiError: INVALID_TOPIC_EXCEPTION.
         """
         config = {**consumer_config(properties), "enable.auto.offset.store": "false"}
-        excludes = properties.get("exclude.internal.topics", "true").lower() == "true"
-        if source.include is not None and excludes:
-            hidden = ",".join(f"^{name}$" for name in sorted(INTERNAL_TOPICS))
-            config.setdefault("topic.blacklist", hidden)
         self._reporter = Reporter(warn)
         self._consumer: Consumer = make_client(Consumer, config, self._reporter)
         self._commits = properties.get("enable.auto.commit", "true").lower() == "true"
@@ -86,6 +76,9 @@ class ConsoleConsumer:
         self._unwritten: dict[tuple[str, int], int] = {}
         self._subscribed = source.topic if source.partition is None else None
         self._is_missing = False
+        self._matching: MatchingTopics | None = None
+        if source.include is not None:
+            self._matching = MatchingTopics(self._consumer, source.include, properties)
         self._start(source)
 
     def _start(self, source: Source) -> None:
@@ -95,8 +88,6 @@ class ConsoleConsumer:
             self._consumer.assign([TopicPartition(source.topic, source.partition, source.offset)])
         elif source.topic is not None:
             subscribe(self._consumer, [source.topic])
-        else:
-            subscribe_matching(self._consumer, f"^({posix_regex(source.include or '')})$")
 
     def messages(self, timeout_ms: int | None, idle: Callable[[], None]) -> Iterator[Message]:
         """Yield records as they arrive. `idle` is called before each wait.
@@ -111,6 +102,8 @@ class ConsoleConsumer:
             self._consumer, self._servers, self._connect_timeout_ms
         )
         while True:
+            if self._matching is not None and self._matching.refresh():
+                connection_timeout.has_response = True
             raw = self._consumer.poll(0)
             if raw is None:
                 idle()
@@ -149,7 +142,10 @@ class ConsoleConsumer:
     def _report_error(self, raw: RawMessage) -> None:
         error = raw.error()
         raise_if_final(error)
-        self._is_missing |= error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+        if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            self._is_missing = True
+            if self._matching is not None:
+                self._matching.refresh_soon()
         self._reporter.report_once(f"WARN {error.str()}")
 
     def _look_for_missing_topic(self) -> None:

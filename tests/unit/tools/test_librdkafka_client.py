@@ -12,7 +12,6 @@ from kafkapy.tools.librdkafka_client import (
     make_client,
     raise_if_final,
     subscribe,
-    subscribe_matching,
 )
 
 
@@ -150,10 +149,3 @@ def test_a_name_that_no_topic_can_have_is_refused(topic: str) -> None:
         subscribe(consumer, [topic])
     consumer.close()
     assert caught.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
-
-
-def test_an_expression_that_librdkafka_does_not_read_is_named() -> None:
-    consumer = make_client(Consumer, {"group.id": "g"}, Reporter([].append))
-    with pytest.raises(ConfigError, match=r"Cannot subscribe to '\^\(\?!x\)\.\*': "):
-        subscribe_matching(consumer, "^(?!x).*")
-    consumer.close()

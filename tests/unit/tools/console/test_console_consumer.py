@@ -78,6 +78,7 @@ class FakeConsumer:
         self.closed = False
         self.looks = 0
         self.answers_looks = False
+        self.topics: list[str] = []
 
     def subscribe(self, topics: list[str]) -> None:
         self.subscribed = topics
@@ -91,10 +92,11 @@ class FakeConsumer:
         self.clock.now_s += timeout
         return None
 
-    def list_topics(self, timeout: float) -> None:
+    def list_topics(self, timeout: float) -> SimpleNamespace:
         self.looks += 1
         if not self.answers_looks:
             raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+        return SimpleNamespace(topics=dict.fromkeys(self.topics))
 
     def store_offsets(
         self, message: Raw | None = None, offsets: Sequence[TopicPartition] = ()
@@ -131,7 +133,6 @@ def read(consumer: ConsoleConsumer) -> list[Message]:
 
 def test_what_is_read() -> None:
     assert consumer_of(Source(topic="t"))[1].subscribed == ["t"]
-    assert consumer_of(Source(include="a|b"))[1].subscribed == ["^(a|b)$"]
     assert consumer_of(Source(topic="t", partition=2, offset=7))[1].assigned == [("t", 2, 7)]
 
 
@@ -141,12 +142,15 @@ def test_a_name_that_no_topic_can_have_is_refused(partition: int | None) -> None
         consumer_of(Source(topic="a b", partition=partition))
 
 
-def test_an_expression_matches_no_internal_topic_unless_told_so() -> None:
-    hidden = "^__consumer_offsets$,^__share_group_state$,^__transaction_state$"
-    assert consumer_of(Source(include=".*"))[1].config["topic.blacklist"] == hidden
-    told = {"exclude.internal.topics": "false"}
-    assert "topic.blacklist" not in consumer_of(Source(include=".*"), **told)[1].config
-    assert "topic.blacklist" not in consumer_of(Source(topic="t"))[1].config
+def test_topics_that_match_are_looked_for_while_it_reads() -> None:
+    consumer, fake = consumer_of(Source(include="a|b"))
+    fake.answers_looks, fake.topics = True, ["a", "c"]
+    assert read(consumer) == []
+    assert fake.subscribed == ["a"]
+    fake.topics = ["b"]
+    fake.answers = [Raw(-1, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))]
+    assert read(consumer) == []
+    assert fake.subscribed == ["b"]
 
 
 @pytest.mark.parametrize("word", ["true", "TRUE"])
