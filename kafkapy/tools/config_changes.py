@@ -7,7 +7,6 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 
 # Matches outside of [...]: the next bracket, if any, is an opening one.
@@ -66,5 +65,6 @@ def validate_keys(sets: Mapping[str, str]) -> None:
 
 
 def parse_delete_config(words: Sequence[str]) -> list[str]:
-    """Parse `k1,k2` words as keys."""
-    return [key for word in words for key in comma_separated(word)]
+    """Parse `k1,k2` words as keys. As in Kafka, a word of nothing but commas is a key itself."""
+    keys = [key for word in words for key in [k for k in word.split(",") if k] or [word]]
+    return [key.strip() for key in keys]

@@ -44,7 +44,13 @@ def test_keys_have_few_characters() -> None:
 
 
 def test_deletes() -> None:
-    assert parse_delete_config(["a, b", "c,", ""]) == ["a", "b", "c"]
+    assert parse_delete_config(["a, b", "c,", "d,,e"]) == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(("word", "key"), [("", ""), (" ", ""), (",", ",")])
+def test_a_word_without_a_key_is_not_nothing(word: str, key: str) -> None:
+    """With an unset variable of a shell, nothing was deleted, and success was reported."""
+    assert parse_delete_config([word]) == [key]
 
 
 def test_deletes_must_be_there() -> None:

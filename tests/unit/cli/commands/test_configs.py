@@ -229,6 +229,12 @@ def test_a_key_to_delete_that_is_not_set_changes_nothing() -> None:
     assert cluster.requests_of(ApiKey.INCREMENTAL_ALTER_CONFIGS) == []
 
 
+def test_an_empty_key_to_delete_is_refused() -> None:
+    cluster = describing_cluster(INCREMENTAL_ALTER_CONFIGS=ALTERED)
+    outcome = configs("--alter", "--topic", "t", "--delete-config", "", cluster=cluster)
+    assert (outcome.stdout, outcome.stderr, outcome.status) == ("", "Invalid config(s): \n", 1)
+
+
 def test_what_the_broker_refuses_is_plain() -> None:
     refused = IncrementalAlterConfigsResponse(
         responses=[
@@ -322,6 +328,7 @@ def test_quotas_are_altered() -> None:
             "Cannot parse quota configuration value for request_percentage: x",
         ),
         (["--user", "u", "--delete-config", "x"], "Invalid config(s): x"),
+        (["--user", "u", "--delete-config", ""], "Invalid config(s): \n"),
     ],
 )
 def test_quotas_that_are_refused(words: list[str], said: str) -> None:
