@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
+from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, one_of
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.texts import is_utf8
 from kafkapy.common.topic_partition import validate_topic_name
@@ -26,6 +27,22 @@ _ERRORS_ONLY: Final = "3"
 _UNKNOWN_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 
+_I, _L = ConfigType.INT, ConfigType.LONG
+# Properties of `ProducerConfig` for which librdkafka accepts more values than Kafka, or fails late.
+_PRODUCER_CONFIGS: Final = ConfigDef(
+    (
+        ConfigKey("acks", ConfigType.STRING, "all", *one_of("all", "-1", "0", "1")),
+        ConfigKey("batch.size", _I, None, *at_least(0)),
+        ConfigKey("buffer.memory", _L, None, *at_least(0)),
+        ConfigKey("linger.ms", _L, None, *at_least(0)),
+        ConfigKey("max.block.ms", _L, None, *at_least(0)),
+        ConfigKey("metadata.max.age.ms", _L, None, *at_least(0)),
+        ConfigKey("request.timeout.ms", _I, None, *at_least(0)),
+        ConfigKey("retries", _I, None, *at_least(0)),
+        ConfigKey("retry.backoff.ms", _L, None, *at_least(0)),
+        ConfigKey("send.buffer.bytes", _I, None, *at_least(-1)),
+    )
+)
 _COUNTS: Final = re.compile(r" \(after .*\)$|\d+/\d+ (?=brokers are down)")
 
 
@@ -137,6 +154,8 @@ def make_producer(
     properties: Mapping[str, str], reporter: Reporter, extra: Mapping[str, Any] | None = None
 ) -> ToolProducer:
     """A producer with Kafka's properties; `extra` has librdkafka's own. Raises as `make_client`."""
+    for name in _PRODUCER_CONFIGS.keys.keys() & properties.keys():
+        _PRODUCER_CONFIGS.parse(name, properties[name])
     return make_client(ToolProducer, {**producer_config(properties), **(extra or {})}, reporter)
 
 

@@ -10,6 +10,7 @@ from kafkapy.tools.librdkafka_client import (
     Reporter,
     flush,
     make_client,
+    make_producer,
     raise_if_final,
     subscribe,
 )
@@ -28,6 +29,31 @@ def test_unknown_properties_are_dropped_with_a_warning() -> None:
 def test_a_bad_value_is_named() -> None:
     with pytest.raises(ConfigError, match=r"compression\.type|compression\.codec"):
         make_client(Producer, {"compression.type": "zip"}, Reporter([].append))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("acks", "2", "String must be one of: all, -1, 0, 1"),
+        ("acks", "ALL", "String must be one of: all, -1, 0, 1"),
+        ("linger.ms", "-5", "Value must be at least 0"),
+        ("batch.size", "-1", "Value must be at least 0"),
+        ("retries", "-1", "Value must be at least 0"),
+        ("max.block.ms", "-4", "Value must be at least 0"),
+        ("send.buffer.bytes", "-2", "Value must be at least -1"),
+        ("request.timeout.ms", "1.5", r"Not a number of type INT \(32-bit integer\)"),
+    ],
+)
+def test_a_producer_refuses_what_javas_refuses(name: str, value: str, reason: str) -> None:
+    """With acks=2 every record failed, and the tool exited with 0; librdkafka takes the others."""
+    said = f"Invalid value {value} for configuration {name}: {reason}"
+    with pytest.raises(ConfigError, match=f"^{said}$"):
+        make_producer({"bootstrap.servers": "localhost:1", name: value}, Reporter([].append))
+
+
+def test_a_producer_has_the_values_that_javas_has() -> None:
+    properties = {"acks": " all ", "linger.ms": "0", "send.buffer.bytes": "-1", "retries": "3"}
+    make_producer({"bootstrap.servers": "localhost:1", **properties}, Reporter([].append))
 
 
 def test_a_lone_surrogate_is_refused() -> None:
