@@ -202,14 +202,18 @@ def _reset_offsets(
 ) -> None:
     """Plan the reset of every group; with --execute, commit the new offsets."""
     from kafkapy.tools.groups.group_reset import commit, plan_groups
+    from kafkapy.tools.groups.offset_csv import NegativeOffset
 
-    reset, file = _reset(options)
+    try:
+        reset, file = _reset(options)
+    except NegativeOffset as error:
+        raise UsageError(str(error)) from error
     scopes = None if options.all_topics else _scopes(options.topic)
     groups = _groups(cluster, options)
     try:
         planned = plan_groups(cluster, groups, reset, scopes, file, failures.report, env.warn)
     except ConfigError as error:
-        # The reset is impossible. Kafka's tool exits with 1 only for this failure.
+        # The reset is impossible. Kafka's tool exits with 1 for this failure.
         raise UsageError(str(error)) from error
     if options.execute:
         committed_groups: dict[str, Offsets] = {}

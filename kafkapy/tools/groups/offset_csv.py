@@ -25,6 +25,11 @@ _BLANKS: Final = " \t"
 # A cell in quotes, with "" for a quote, or without quotes; then a comma or the end of the line.
 _CELL: Final = re.compile(r'[ \t]*+(?:"((?:[^"]|"")*)"|([^",][^,]*|))[ \t]*(,|\Z)')
 _SHOWN_MAX: Final = 100
+_NEGATIVE: Final = re.compile(r"-0*[1-9][0-9]*")
+
+
+class NegativeOffset(ConfigError):
+    """An offset is negative. Only for this mistake in a file, Kafka's tool exits with 1."""
 
 
 def format_offsets(found: Mapping[str, Mapping[TopicPartition, int]], *, grouped: bool) -> str:
@@ -42,6 +47,7 @@ def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
 
     Raises:
         ConfigError: the file cannot be read, or a line is wrong.
+        NegativeOffset: an offset is negative.
     """
     try:
         # Editors may write a byte order mark. Without `utf-8-sig`, it would be in the first name.
@@ -52,7 +58,7 @@ def load_offsets(path: str, groups: Iterable[str]) -> GroupOffsets:
     try:
         return parse_offsets(text, list(groups))
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
 
 
 def parse_offsets(text: str, groups: list[str]) -> GroupOffsets:
@@ -60,6 +66,7 @@ def parse_offsets(text: str, groups: list[str]) -> GroupOffsets:
 
     Raises:
         ConfigError: a line is malformed, or has another form than the first; with its number.
+        NegativeOffset: an offset is negative.
     """
     # Not `splitlines`: names of groups may contain characters that it treats as line ends.
     rows = [(number, _cells(number, line)) for number, line in enumerate(text.split("\n"), 1)]
@@ -82,6 +89,8 @@ def _row(number: int, cells: list[str], single_group: str | None) -> tuple[str, 
     group, topic, partition, offset = full_row
     if not _is_number(partition, 31):
         raise ConfigError(f"line {number}: partition '{partition}' is not a number")
+    if _NEGATIVE.fullmatch(offset):
+        raise NegativeOffset(f"line {number}: Invalid negative offset {offset}")
     if not _is_number(offset, 63):
         raise ConfigError(f"line {number}: offset '{offset}' is not a number")
     return group, topic, int(partition), int(offset)

@@ -220,6 +220,14 @@ def test_what_cannot_be_shifted_is_status_1() -> None:
     assert done.status == 1
 
 
+def test_a_negative_offset_in_a_file_is_status_1(tmp_path: Path) -> None:
+    file = tmp_path / "plan.csv"
+    file.write_text("t,0,-5\n")
+    done = groups(*RESET, "--from-file", str(file), "--dry-run")
+    assert done.stderr.startswith(f"{file}: line 1: Invalid negative offset -5\n")
+    assert (done.stdout, done.status) == ("", 1)
+
+
 def test_a_server_that_is_away_is_one_line() -> None:
     cluster = group_cluster()
     cluster.refuse = {1}

@@ -59,7 +59,7 @@ def test_the_blank_line_of_an_export_is_no_line() -> None:
     ("text", "groups", "said"),
     [
         ("t,0,3\nt,one,2\n", ["g"], "line 2: partition 'one' is not a number"),
-        ("t,0,3\nt,1,-2\n", ["g"], "line 2: offset '-2' is not a number"),
+        ("t,0,3\nt,1,-2\n", ["g"], "line 2: Invalid negative offset -2"),
         ("t,0,3\n\nt,1,2\n", ["g"], "line 2: expected topic,partition,offset, found ''"),
         ("t,0\n", ["g"], "line 1: expected group,topic,partition,offset, found 't,0'"),
         ("t,0,3\n", ["g", "h"], "line 1: expected group,topic,partition,offset, found 't,0,3'"),
