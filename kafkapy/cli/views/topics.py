@@ -69,6 +69,10 @@ def header_line(topic: TopicDescription, *, is_legacy_text: bool = False) -> str
 def partition_line(partition: PartitionDescription, *, is_legacy_text: bool = False) -> str:
     """The line of a partition. Eligible leader replicas exist only in KRaft; otherwise `N/A`."""
     metadata, moving = partition.metadata, partition.reassignment
+    moving_replicas = [
+        f"Adding Replicas: {_ids(moving.adding)}",
+        f"Removing Replicas: {_ids(moving.removing)}",
+    ]
     elr, last = map(_ids, partition.eligible) if partition.eligible else ("N/A", "N/A")
     return "\t".join(
         [
@@ -78,8 +82,7 @@ def partition_line(partition: PartitionDescription, *, is_legacy_text: bool = Fa
             f"Leader: {metadata.leader if partition.has_leader else 'none'}",
             f"Replicas: {_ids(metadata.replicas)}",
             f"Isr: {_ids(metadata.isr)}",
-            *([f"Adding Replicas: {_ids(moving.adding)}"] if moving.adding else []),
-            *([f"Removing Replicas: {_ids(moving.removing)}"] if moving.removing else []),
+            *(moving_replicas if any(moving) else []),
             *([] if is_legacy_text else [f"Elr: {elr}", f"LastKnownElr: {last}"]),
         ]
     )

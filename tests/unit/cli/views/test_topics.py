@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
+from kafkapy.admin.reassignments import Reassignment
 from kafkapy.admin.topic_descriptions import describe_topics
-from kafkapy.cli.views.topics import describe_report, header_line
+from kafkapy.cli.views.topics import describe_report, header_line, partition_line
 from kafkapy.client.cluster import Cluster
 from kafkapy.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
@@ -31,6 +34,18 @@ def test_the_text_is_kafkas() -> None:
         "\tTopic: t\tPartition: 4\tLeader: 1\tReplicas: 1,2,3\tIsr: 1,2"
         "\tAdding Replicas: 3\tRemoving Replicas: 2\tElr: N/A\tLastKnownElr: N/A",
     ]
+
+
+@pytest.mark.parametrize(
+    ("moving", "shown"),
+    [
+        (Reassignment((3,), (), (1, 2, 3)), "Adding Replicas: 3\tRemoving Replicas: \t"),
+        (Reassignment((), (2,), (1, 2)), "Adding Replicas: \tRemoving Replicas: 2\t"),
+    ],
+)
+def test_a_move_shows_both_sides_also_an_empty_one(moving: Reassignment, shown: str) -> None:
+    partition = described("t")[0].partitions[0]._replace(reassignment=moving)
+    assert f"\tIsr: 1,2\t{shown}Elr: N/A" in partition_line(partition)
 
 
 def test_a_topic_without_an_id_does_not_show_one() -> None:
