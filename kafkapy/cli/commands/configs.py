@@ -379,12 +379,19 @@ def _resources(cluster: Cluster, entity: Entity) -> list[Resource]:
     return [Resource(kind, "")]
 
 
+def _without_secrets(word: str) -> str:
+    from kafkapy.cli.views.configs import word_without_secrets
+
+    return word_without_secrets(word)
+
+
 COMMAND: Final = Command(
     "configs",
     ConfigsOptions,
     run,
     help="Describe and alter dynamic configs of topics, brokers, clients, users, groups and more.",
     failure="Error while executing config command with args '{words}': {}",
+    shown_word=_without_secrets,
     refused={
         "bootstrap-controller": "kafkapy sends no requests to KRaft controllers; use"
         " --bootstrap-server"

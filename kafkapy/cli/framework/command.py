@@ -37,13 +37,14 @@ class Command(Generic[OptionsT]):
 
     `run` gets the options and the environment and returns the exit status. `help` is one sentence;
     by default, the sentence in the table of commands. `failure` is the format of errors that `run`
-    raises. `operands` names the field for words that are not options; with `verbatim`, all words
-    from the first operand on are operands. `bare` allows a command line without words. `refused`
-    maps options of Kafka's tool that are not supported to the reason. With `foreign_flags`, unknown
+    raises; `{words}` in it stands for the command line, each word as `shown_word` returns it.
+    `operands` names the field for words that are not options; with `verbatim`, all words from the
+    first operand on are operands. `bare` allows a command line without words. `refused` maps
+    options of Kafka's tool that are not supported to the reason. With `foreign_flags`, unknown
     options belong to another program; the function returns its options without a value. `groups`
     maps headings of the help to the names of their options. `examples` maps a sentence to the words
-    of a command line after the command. `{B}` in them stands for
-    `--bootstrap-server localhost:9092`.
+    of a command line after the command. `{B}` in them stands for `--bootstrap-server
+    localhost:9092`.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Command(Generic[OptionsT]):
     run: Callable[[OptionsT, Environment], ExitStatus]
     help: str = ""
     failure: str = "{}"
+    shown_word: Callable[[str], str] = str
     operands: str | None = None
     bare: bool = False
     verbatim: bool = False
@@ -136,7 +138,8 @@ class Command(Generic[OptionsT]):
         except (CommandFailed, UsageError):
             raise
         except KafkapyError as error:
-            raise CommandFailed(self.failure.format(error, words=" ".join(words))) from error
+            shown = " ".join(map(self.shown_word, words))
+            raise CommandFailed(self.failure.format(error, words=shown)) from error
 
 
 def _spec(field: dataclasses.Field[Any]) -> OptionSpec:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from kafkapy.common.errors import ApiError
 from kafkapy.common.java_numbers import DOUBLE, real
 from kafkapy.security.sasl.scram import MECHANISMS, ScramMechanism
 
+_KEY: Final = r"[a-zA-Z0-9._-]+(?=\s*=)"
 QUOTA_WORDS: Final = {
     quotas.USER: "user-principal",
     quotas.CLIENT_ID: "client-id",
@@ -95,10 +97,21 @@ def completed_report(
 
 def without_secrets(sets: Mapping[str, str]) -> dict[str, str | None]:
     """The values that may be shown; null for passwords, as in Kafka's descriptions."""
+    return {name: None if _is_secret(name) else text for name, text in sets.items()}
+
+
+def word_without_secrets(word: str) -> str:
+    """A word of the command line, up to the value of the first password in it."""
+    for found in re.finditer(_KEY, word):
+        if _is_secret(found[0]):
+            return f"{word[: found.end()]}=[hidden]"
+    return word
+
+
+def _is_secret(name: str) -> bool:
     from kafkapy.security.password_encoder import OLD_SECRET, SECRET, is_password
 
-    hidden = {SECRET, OLD_SECRET, *MECHANISMS}
-    return {k: None if k in hidden or is_password(k) else text for k, text in sets.items()}
+    return name in {SECRET, OLD_SECRET, *MECHANISMS} or is_password(name)
 
 
 def _quota_name(entity: quotas.QuotaEntity) -> str:

@@ -265,6 +265,32 @@ def test_other_failures_show_the_arguments() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (
+            ["--user", "u", "--add-config", "SCRAM-SHA-256=[iterations=4096,password=sekret]"],
+            "--user u --add-config SCRAM-SHA-256=[hidden]",
+        ),
+        (
+            ["--broker", "1", "--add-config=a=1, listener.name.x.ssl.key.password = sekret,b=2"],
+            "--broker 1 --add-config=a=1, listener.name.x.ssl.key.password=[hidden]",
+        ),
+        (
+            ["--broker", "1", "--add-config", 'a.sasl.jaas.config=[x password="sekret";]'],
+            "--broker 1 --add-config a.sasl.jaas.config=[hidden]",
+        ),
+    ],
+)
+def test_other_failures_show_no_password(words: list[str], shown: str) -> None:
+    """Terminals are recorded, and the output of jobs is kept."""
+    cluster = describing_cluster()
+    cluster.refuse = {1}
+    outcome = configs("--alter", *words, cluster=cluster)
+    assert f"with args '--bootstrap-server b:1 --alter {shown}': No bootstrap" in outcome.stderr
+    assert "sekret" not in outcome.stdout + outcome.stderr
+
+
 def test_loggers_must_exist() -> None:
     def loggers(request: Any, port: int) -> DescribeConfigsResponse:
         entry = config_entry("kafka.x", "INFO", ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
