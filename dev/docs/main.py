@@ -76,6 +76,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "commands": commands,
     "command_flags": reference.command_flags,
     "common_flags": reference.common_flags,
+    "statuses_of_reported_failures": reference.statuses_of_reported_failures,
     "broker_configs": reference.broker_configs,
     "broker_configs_without_effect": reference.broker_configs_without_effect,
     "refused_broker_configs": reference.refused_broker_configs,

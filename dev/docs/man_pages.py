@@ -17,11 +17,6 @@ from kafkapy.cli.framework.jopt import OptionSpec
 
 DIRECTORY: Final = ROOT / "man" / "man1"
 NOTE: Final = ".\\\" Written by scripts/docs from the commands' definitions: do not edit."
-STATUSES: Final = (
-    ("0", "All was done."),
-    ("1", "Wrong usage, a refusal, a lost connection: the line on stderr says which."),
-    ("130", "Interrupted by Ctrl-C."),
-)
 
 
 def pages() -> dict[str, str]:
@@ -58,8 +53,24 @@ def page(command: Command[Any]) -> str:
         for flag, why in command.refused.items():
             dashes = "-" if len(flag) == 1 else "--"
             lines += [".TP", f"\\fB{_text(dashes + flag)}\\fR", _sentence(f"{why}.")]
-    lines += [".SH EXIT STATUS", *_items(STATUSES), ".SH SEE ALSO", ".BR kafkapy (1)"]
+    lines += [".SH EXIT STATUS", *_items(_statuses(command)), ".SH SEE ALSO", ".BR kafkapy (1)"]
     return "\n".join(lines) + "\n"
+
+
+def _statuses(command: Command[Any]) -> Iterator[tuple[str, str]]:
+    done = "All was done."
+    if command.reported_failures:
+        done = f"All was done, or {command.reported_failures}."
+        if has_strict(command):
+            done += " With --strict, the status is 1."
+    yield "0", done
+    yield "1", "Wrong usage, a refusal, a lost connection: the line on stderr says which."
+    yield "130", "Interrupted by Ctrl-C."
+
+
+def has_strict(command: Command[Any]) -> bool:
+    """Whether the command has `--strict`: then reported failures can have the status 1."""
+    return any(spec.names[0] == "strict" for spec in command.specs())
 
 
 def root_page() -> str:

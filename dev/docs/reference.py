@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from dev.docs.man_pages import remarks
+from dev.docs.man_pages import has_strict, remarks
 from dev.report import table
 from kafkapy.cli.framework.command import Command, commands
 from kafkapy.cli.framework.command_table import GROUPS
@@ -57,6 +57,16 @@ def common_flags() -> str:
     """The flags that every command has."""
     found = [spec for spec in commands()["topics"].specs() if f"--{spec.names[0]}" in COMMON]
     return _flags(found)
+
+
+def statuses_of_reported_failures() -> str:
+    """The commands that exit with 0 after some failures."""
+    rows = [
+        [f"`kafkapy {name}`", cell(command.reported_failures), "1" if has_strict(command) else ""]
+        for name, command in sorted(commands().items())
+        if command.reported_failures and command.name == name
+    ]
+    return table(["command", "exits with 0 although", "with `--strict`"], rows)
 
 
 def _command(name: str, command: Command[Any]) -> Iterator[str]:

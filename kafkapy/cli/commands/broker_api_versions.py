@@ -71,6 +71,7 @@ COMMAND: Final = Command(
     "broker-api-versions",
     ClusterOptions,
     run,
+    reported_failures="a broker did not respond",
     examples={
         "Print the API versions of each broker.": "{B}",
         "Print them as JSON.": "--output json {B}",

@@ -265,6 +265,7 @@ COMMAND: Final = Command(
     "console-consumer",
     ConsoleConsumerOptions,
     run,
+    reported_failures="--timeout-ms passed without a record",
     groups={
         "Connection": "consumer-property consumer.config",
         "What to read": (

@@ -169,6 +169,7 @@ COMMAND: Final = Command(
     "console-producer",
     ConsoleProducerOptions,
     run,
+    reported_failures="without --sync, records were not acknowledged",
     groups={
         "Connection": (
             "broker-list producer-property producer.config request-timeout-ms metadata-expiry-ms"

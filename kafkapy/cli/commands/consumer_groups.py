@@ -299,6 +299,7 @@ COMMAND: Final = Command(
     "consumer-groups",
     ConsumerGroupsOptions,
     run,
+    reported_failures="the action failed, for one group or for all, or no broker responded",
     groups={
         "Connection": "timeout",
         "What to do": "list describe delete reset-offsets delete-offsets execute dry-run export",

@@ -155,6 +155,7 @@ COMMAND: Final = Command(
     "consumer-perf",
     ConsumerPerfOptions,
     run,
+    reported_failures="--timeout passed before the last record",
     groups={
         "Connection": "broker-list consumer.config socket-buffer-size",
         "What to read": (

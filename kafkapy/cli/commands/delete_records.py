@@ -71,6 +71,7 @@ COMMAND: Final = Command(
     "delete-records",
     DeleteRecordsOptions,
     run,
+    reported_failures="the records of a partition were not deleted",
     groups={
         "What to do": "offset-json-file dry-run strict",
     },

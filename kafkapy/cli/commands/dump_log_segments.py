@@ -162,6 +162,7 @@ COMMAND: Final = Command(
     "dump-log-segments",
     DumpLogOptions,
     run,
+    reported_failures="a file that can be read has a fault",
     refused={
         "cluster-metadata-decoder": "kafkapy's clusters keep their metadata in ZooKeeper; for a"
         " KRaft cluster's use Apache Kafka's tool",

@@ -106,6 +106,7 @@ COMMAND: Final = Command(
     GetOffsetsOptions,
     run,
     failure="Error occurred: {}",
+    reported_failures="a partition returned an error instead of its offset",
     groups={
         "Connection": "broker-list",
         "What to show": "topic partitions topic-partitions time exclude-internal-topics",

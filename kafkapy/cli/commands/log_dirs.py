@@ -118,6 +118,7 @@ COMMAND: Final = Command(
     "log-dirs",
     LogDirsOptions,
     run,
+    reported_failures="a log directory is offline",
     groups={
         "What to do": "describe topic-list broker-list",
     },

@@ -168,6 +168,7 @@ COMMAND: Final = Command(
     "producer-perf",
     ProducerPerfOptions,
     run,
+    reported_failures="records were not acknowledged",
     groups={
         "What to send": (
             "topic num-records record-size payload-file payload-delimiter payload-monotonic"

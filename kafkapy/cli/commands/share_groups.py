@@ -304,6 +304,7 @@ COMMAND: Final = Command(
     "share-groups",
     ShareGroupsOptions,
     run,
+    reported_failures="the action failed, for one group or for all, or no broker responded",
     groups={
         "Connection": "timeout",
         "What to do": "list describe delete reset-offsets delete-offsets execute dry-run",

@@ -88,6 +88,7 @@ COMMAND: Final = Command(
     "verifiable-producer",
     VerifiableProducerOptions,
     run,
+    reported_failures="records were not acknowledged",
     groups={
         "Connection": "broker-list producer.config",
         "What to send": "topic max-messages value-prefix repeating-keys message-create-time",

@@ -38,6 +38,7 @@ class Command(Generic[OptionsT]):
     `run` gets the options and the environment and returns the exit status. `help` is one sentence;
     by default, the sentence in the table of commands. `failure` is the format of errors that `run`
     raises; `{words}` in it stands for the command line, each word as `shown_word` returns it.
+    `reported_failures` is a clause for the documentation: failures with exit status 0, as in Kafka.
     `operands` names the field for words that are not options; with `verbatim`, all words from the
     first operand on are operands. `bare` allows a command line without words. `refused` maps
     options of Kafka's tool that are not supported to the reason. With `foreign_flags`, unknown
@@ -53,6 +54,7 @@ class Command(Generic[OptionsT]):
     help: str = ""
     failure: str = "{}"
     shown_word: Callable[[str], str] = str
+    reported_failures: str = ""
     operands: str | None = None
     bare: bool = False
     verbatim: bool = False

@@ -64,6 +64,7 @@ COMMAND: Final = Command(
     ReassignOptions,
     run,
     failure="Error: {}",
+    reported_failures="with --verify, replicas are not at their targets",
     groups={
         "Connection": "zookeeper",
         "What to do": "generate execute verify cancel list",

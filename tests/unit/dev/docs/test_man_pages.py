@@ -55,6 +55,13 @@ def test_what_the_parser_knows_is_said() -> None:
     assert roff("kafka-server-start.sh, kafka-server-stop.sh.") in page(commands()["server"])
 
 
+def test_failures_with_status_0_are_on_the_page_of_their_command() -> None:
+    text = page(commands()["delete-records"])
+    clause = "the records of a partition were not deleted. With --strict, the status is 1."
+    assert roff(f"All was done, or {clause}") in text
+    assert "\\fB0\\fR\nAll was done.\n" in page(commands()["acls"])
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_made_of_known_requests(name: str) -> None:
     """Running text that begins with a dot would be one, and vanish."""

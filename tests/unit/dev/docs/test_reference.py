@@ -32,6 +32,17 @@ def test_every_flag_of_every_command_is_on_the_page() -> None:
             assert cell(spec.help) in shown
 
 
+def test_commands_that_report_failures_with_status_0_are_listed() -> None:
+    """The page promised 1 for each refused request; scripts relied on it."""
+    rows = reference.statuses_of_reported_failures()
+    for name, command in commands().items():
+        has_strict = any(spec.names[0] == "strict" for spec in command.specs())
+        assert bool(command.reported_failures) or not has_strict, name
+        if command.reported_failures and command.name == name:
+            last = "1" if has_strict else ""
+            assert f"| `kafkapy {name}` | {cell(command.reported_failures)} | {last} |" in rows
+
+
 def test_every_config_is_on_its_page_once() -> None:
     effective, other = reference.broker_configs(), reference.broker_configs_without_effect()
     refused = reference.refused_broker_configs()
