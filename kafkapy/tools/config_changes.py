@@ -13,6 +13,7 @@ from kafkapy.common.errors import ConfigError
 _OUTSIDE: Final = r"(?=[^\]]*(?:\[|$))"
 _COMMA: Final = re.compile("," + _OUTSIDE)
 _EQUALS: Final = re.compile(r"\s*=\s*" + _OUTSIDE)
+_FORMAT_VERSION: Final = "message.format.version"
 _KEY: Final = re.compile(r"[a-zA-Z0-9._-]*")
 
 
@@ -68,3 +69,16 @@ def parse_delete_config(words: Sequence[str]) -> list[str]:
     """Parse `k1,k2` words as keys. As in Kafka, a word of nothing but commas is a key itself."""
     keys = [key for word in words for key in [k for k in word.split(",") if k] or [word]]
     return [key.strip() for key in keys]
+
+
+def format_version_warnings(sets: Mapping[str, str]) -> list[str]:
+    """The warning about `message.format.version`, if it is set, in the words of Kafka 3.9."""
+    if _FORMAT_VERSION not in sets:
+        return []
+    return [
+        f"WARNING: The configuration {_FORMAT_VERSION}={sets[_FORMAT_VERSION]} is specified. This"
+        " configuration will be ignored if the version is newer than the"
+        " inter.broker.protocol.version specified in the broker or if the"
+        " inter.broker.protocol.version is 3.0 or newer. This configuration is deprecated and it"
+        " will be removed in Apache Kafka 4.0."
+    ]

@@ -19,7 +19,7 @@ from kafkapy.cli.framework.options import (
     value,
     values,
 )
-from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.output import Report, Table, line_printer, show
 from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def _confirmed(
     else:
         question = f"delete all ACLs for resource filter `{shown}`? (y/n)"
     # On stdout, as in Kafka's tool, unless stdout must contain only JSON.
-    print_line = env.warn if options.output is OutputFormat.json else env.line
+    print_line = line_printer(env, options.output)
     print_line(f"Are you sure you want to {question}")
     env.stdout.flush()
     return env.stdin.readline().strip().lower() == "y"

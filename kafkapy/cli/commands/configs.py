@@ -13,7 +13,7 @@ from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageError
 from kafkapy.cli.framework.options import ClusterOptions, flag, refuse, value, values
-from kafkapy.cli.framework.output import Report, show
+from kafkapy.cli.framework.output import Report, line_printer, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.java_numbers import is_natural
 
@@ -100,12 +100,15 @@ class ConfigsOptions(ClusterOptions):
 def run(options: ConfigsOptions, env: Environment) -> ExitStatus:
     """Check the flags, then describe or alter."""
     from kafkapy.cli.views.configs import completed_report
+    from kafkapy.tools.config_changes import format_version_warnings
 
     entities = check(options)
     quotas = entities[0].type in QUOTA_KEYS
     failure: ApiError | None = None
     try:
         change = parse_change(options) if options.alter else None
+        for line in format_version_warnings(change.sets) if change else ():
+            line_printer(env, options.output)(line)
         if options.zookeeper is not None:
             return _by_zookeeper(options.zookeeper, entities, change, options, env)
         with options.connect(env) as cluster:

@@ -13,7 +13,6 @@ from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import (
     ClusterOptions,
-    OutputFormat,
     flag,
     is_given,
     one_action,
@@ -23,7 +22,7 @@ from kafkapy.cli.framework.options import (
     value,
     values,
 )
-from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.cli.framework.output import Report, Table, line_printer, show
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.java_numbers import INT_MAX
 from kafkapy.common.uuid import ZERO_UUID, Uuid
@@ -215,11 +214,15 @@ def _describe(cluster: Cluster, options: TopicsOptions, env: Environment) -> Rep
 
 def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     from kafkapy.admin.topics import NewTopic, create_topic
+    from kafkapy.tools.config_changes import format_version_warnings
 
     assert options.topic is not None
     configs = parse_topic_configs(options.config)
+    print_line = line_printer(env, options.output)
+    for line in format_version_warnings(configs):
+        print_line(line)
     if "." in options.topic or "_" in options.topic:
-        _line_printer(options, env)(
+        print_line(
             "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore"
             " ('_') could collide. To avoid issues it is best to use either, but not both."
         )
@@ -243,11 +246,6 @@ def _create(cluster: Cluster, options: TopicsOptions, env: Environment) -> Repor
     return Report("topics", data, [f"Created topic {topic.name}."])
 
 
-def _line_printer(options: TopicsOptions, env: Environment) -> Callable[[str], None]:
-    """A function that prints a line on stdout, unless stdout must contain only JSON."""
-    return env.warn if options.output is OutputFormat.json else env.line
-
-
 def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report:
     from kafkapy.admin.topics import create_partitions
 
@@ -263,7 +261,7 @@ def _alter(cluster: Cluster, options: TopicsOptions, env: Environment) -> Report
             options.delete_config,
             count,
             assignment,
-            _line_printer(options, env),
+            line_printer(env, options.output),
         )
     assert count is not None
     assignments = None

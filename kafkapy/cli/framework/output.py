@@ -10,7 +10,7 @@ The JSON is one line, with the same envelope for every command:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.cli.framework.environment import Environment, visible
@@ -54,6 +54,13 @@ def show(env: Environment, report: Report, chosen: OutputFormat | None) -> None:
     else:
         for line in report.text:
             env.line(line)
+
+
+def line_printer(env: Environment, chosen: OutputFormat | None) -> Callable[[str], None]:
+    """A function that prints a line beside the report: on stdout, as Kafka's tools, or on stderr if
+    stdout must contain only JSON.
+    """
+    return env.warn if chosen is OutputFormat.json else env.line
 
 
 def to_json(command: str, data: Sequence[Any]) -> str:

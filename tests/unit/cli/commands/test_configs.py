@@ -229,6 +229,18 @@ def test_a_key_to_delete_that_is_not_set_changes_nothing() -> None:
     assert cluster.requests_of(ApiKey.INCREMENTAL_ALTER_CONFIGS) == []
 
 
+def test_a_format_version_has_kafkas_warning() -> None:
+    cluster = describing_cluster(INCREMENTAL_ALTER_CONFIGS=ALTERED)
+    words = ("--alter", "--topic", "t", "--add-config", "message.format.version=2.0")
+    outcome = configs(*words, cluster=cluster)
+    warning, completed = outcome.stdout.splitlines()
+    assert warning.startswith("WARNING: The configuration message.format.version=2.0 is specified.")
+    assert completed == "Completed updating config for topic t."
+    outcome = configs(*words, "--output", "json", cluster=cluster)
+    assert outcome.stderr == f"{warning}\n"
+    assert outcome.data[0]["set"] == {"message.format.version": "2.0"}
+
+
 def test_an_empty_key_to_delete_is_refused() -> None:
     cluster = describing_cluster(INCREMENTAL_ALTER_CONFIGS=ALTERED)
     outcome = configs("--alter", "--topic", "t", "--delete-config", "", cluster=cluster)

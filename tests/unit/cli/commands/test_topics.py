@@ -172,6 +172,22 @@ def test_create_warns_of_colliding_names_on_stdout() -> None:
     assert outcome.data == [{"topic": "a.b", "created": True}]
 
 
+FORMAT_WARNING = (
+    "WARNING: The configuration message.format.version=2.0 is specified. This configuration will be"
+    " ignored if the version is newer than the inter.broker.protocol.version specified in the"
+    " broker or if the inter.broker.protocol.version is 3.0 or newer. This configuration is"
+    " deprecated and it will be removed in Apache Kafka 4.0.\n"
+)
+
+
+def test_a_format_version_has_kafkas_warning() -> None:
+    words = ("n", "--config", "message.format.version=2.0")
+    outcome, _ = create(*words)
+    assert outcome.stdout == FORMAT_WARNING + "Created topic n.\n"
+    outcome, _ = create(*words, "--output", "json")
+    assert (outcome.data, outcome.stderr) == ([{"topic": "n", "created": True}], FORMAT_WARNING)
+
+
 def test_a_topic_that_exists() -> None:
     outcome, _ = create("n", answer=EXISTS)
     said = "Error while executing topic command : Topic 'n' already exists.\nHint: "
