@@ -9,7 +9,6 @@ treats them as earlier throttles.
 from __future__ import annotations
 
 import errno
-import glob
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -151,7 +150,11 @@ class ThrottleRecord:
     def _others(self) -> Iterator[SavedThrottles]:
         """The records of this cluster's other reassignments, as far as they are readable."""
         own_path = os.path.abspath(self.path)
-        for path in sorted(glob.glob(f"{glob.escape(os.path.dirname(own_path))}/*{SUFFIX}")):
+        directory = os.path.dirname(own_path)
+        names = []
+        with suppress(OSError):  # the file, in a directory that this user may not list
+            names = sorted(name for name in os.listdir(directory) if name.endswith(SUFFIX))
+        for path in (os.path.join(directory, name) for name in names):
             with suppress(JsonInputError):
                 record = ThrottleRecord(path.removesuffix(SUFFIX), self._cluster_id).read()
                 if path != own_path and record.cluster == self._cluster_id:
