@@ -16,6 +16,10 @@ from kafkapy.common.topic_partition import TopicPartition
 CONSUMER_PROTOCOL_TYPE: Final = "consumer"
 HIGHEST_VERSION: Final = 3
 
+BYTES_MAX: Final = 2**20
+"""The limit of what a coordinator reads at once: to read a megabyte of short names takes about a
+second. By default, larger groups cannot be stored (`max.message.bytes`)."""
+
 _I16: Final = Struct(">h")
 _I32: Final = Struct(">i")
 
@@ -42,13 +46,19 @@ def version_of(data: bytes) -> int:
 
 
 def subscribed_topics(subscriptions: Iterable[bytes]) -> frozenset[str] | None:
-    """The topics of all subscriptions; None if one is unreadable: some clients send other data."""
+    """The topics of all subscriptions; None if one is unreadable: some clients send other data.
+    None also if different lists of topics have more than `BYTES_MAX` in all."""
     topics: set[str] = set()
+    last_list, bytes_left = b"", BYTES_MAX
     try:
         for subscription in subscriptions:
-            reader = _Reader(subscription)
+            if last_list and subscription.startswith(last_list):
+                continue  # most members of a group have the same list
+            reader = _Reader(subscription[:bytes_left])
             reader.version()
             topics.update(reader.topics())
+            last_list = subscription[: reader.position]
+            bytes_left -= reader.position
     except (StructError, ValueError):
         return None
     return frozenset(topics)
@@ -104,7 +114,7 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._position = 0
+        self.position = 0
 
     def version(self) -> int:
         version = self._int(_I16)
@@ -146,12 +156,12 @@ class _Reader:
         return count
 
     def _int(self, form: Struct) -> int:
-        (value,) = form.unpack_from(self._data, self._position)
-        self._position += form.size
+        (value,) = form.unpack_from(self._data, self.position)
+        self.position += form.size
         return int(value)
 
     def _take(self, size: int) -> bytes:
-        start, self._position = self._position, self._position + size
-        if size < 0 or self._position > len(self._data):
+        start, self.position = self.position, self.position + size
+        if size < 0 or self.position > len(self._data):
             raise ValueError(f"a length of {size} does not fit")
-        return self._data[start : self._position]
+        return self._data[start : self.position]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkapy.common import consumer_protocol
 from kafkapy.common.consumer_protocol import (
+    BYTES_MAX,
     MemberAssignment,
     Subscription,
     encode_assignment,
@@ -35,6 +38,35 @@ def assignment(version: int, topics: dict[str, list[int]], user_data: bytes = b"
 def test_topics_of_every_version() -> None:
     assert subscribed_topics([V0]) == {"a", "bb"}
     assert subscribed_topics([V0, V3]) == {"a", "bb", "c"}
+
+
+def test_a_list_that_many_members_have_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    read = consumer_protocol._Reader.topics
+
+    def counted(reader: consumer_protocol._Reader) -> Iterable[str]:
+        for name in read(reader):
+            names.append(name)
+            yield name
+
+    monkeypatch.setattr(consumer_protocol._Reader, "topics", counted)
+    owned = [V0[:13] + bytes([number]) for number in range(100)]
+    assert subscribed_topics([*owned, V3, V3]) == {"a", "bb", "c"}
+    assert names == ["a", "bb", "c"]
+
+
+def list_of(count: int, size: int) -> bytes:
+    """A subscription to `count` topics, of `size` bytes until the end of their names."""
+    data = struct.pack(">hi", 0, count) + bytes(2 * (count - 1))
+    return data + struct.pack(">h", size - len(data) - 2) + b"n" * (size - len(data) - 2)
+
+
+def test_lists_beyond_the_limit_are_unknown() -> None:
+    half = BYTES_MAX // 2
+    lists = [list_of(half // 2 - 100, half), list_of(half // 2 - 101, half)]
+    assert subscribed_topics([lists[0] + bytes(BYTES_MAX), lists[1], lists[1]]) is not None
+    assert subscribed_topics([*lists, V0]) is None
+    assert subscribed_topics([list_of(half - 100, BYTES_MAX + 1)]) is None
 
 
 def test_no_members_subscribe_to_nothing() -> None:

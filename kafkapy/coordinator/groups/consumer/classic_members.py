@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from kafkapy.common.consumer_protocol import (
+    BYTES_MAX,
     CONSUMER_PROTOCOL_TYPE,
     Subscription,
     encode_assignment,
@@ -150,8 +151,12 @@ def _check_instance(group: ConsumerGroup, request: JoinGroup) -> str | None:
 
 
 def _subscription(request: JoinGroup) -> Subscription:
+    data = request.protocols[0][1]
+    if len(data) > BYTES_MAX:
+        message = f"A consumer's subscription has {BYTES_MAX} bytes at most."
+        raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
     try:
-        return read_subscription(request.protocols[0][1])
+        return read_subscription(data)
     except ValueError as error:
         raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
 

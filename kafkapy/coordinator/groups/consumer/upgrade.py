@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from kafkapy.common.consumer_protocol import (
+    BYTES_MAX,
     CONSUMER_PROTOCOL_TYPE,
     Subscription,
     read_assignment,
@@ -79,6 +80,9 @@ def _check(core: Core, group: Group) -> None:
         raise _refusal(core, group, "the group does not use the consumer embedded protocol")
     if len(group.members) > core.config.group_consumer_max_size:
         raise _refusal(core, group, "the group size exceeds the consumer group maximum size")
+    members = group.members.values()
+    if sum(len(_embedded(group, m)) + len(m.assignment) for m in members) > BYTES_MAX:
+        raise _refusal(core, group, f"the embedded consumer protocol exceeds {BYTES_MAX} bytes")
 
 
 def _refusal(core: Core, group: Group, reason: str) -> ApiError:
@@ -103,8 +107,12 @@ def _member(group: Group, member: Member, subscription: Subscription) -> MemberM
 
 def _subscription(group: Group, member: Member) -> Subscription:
     """Read a member's subscription. Raises ValueError if it is unreadable."""
+    return read_subscription(_embedded(group, member))
+
+
+def _embedded(group: Group, member: Member) -> bytes:
     # A member that joins now may not support the protocol of the last generation.
-    return read_subscription(member.metadata(group.protocol_name) or member.protocols[0][1])
+    return member.metadata(group.protocol_name) or member.protocols[0][1]
 
 
 def _assignments(

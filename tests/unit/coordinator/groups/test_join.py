@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.consumer_protocol import BYTES_MAX
 from kafkapy.common.errors import ErrorCode
-from tests.harness.cores.group_shell import GroupShell
+from tests.harness.cores.consumer_shell import ConsumerShell
+from tests.harness.cores.group_shell import SUBSCRIBED_T, GroupShell
 
 
 def test_a_dynamic_members_id_is_its_clients_and_a_uuid() -> None:
@@ -44,3 +46,14 @@ def test_the_longest_id_can_be_stored() -> None:
     member_id, _ = shell.join_new(client_id="c" * 32_730)
     shell.advance(3_000)
     assert shell.replies[shell.sync(member_id, 1)].error is ErrorCode.NONE
+
+
+def test_a_subscription_beyond_the_limit_is_refused_in_a_consumer_group() -> None:
+    shell = ConsumerShell()
+    shell.consumer("m")
+    long = SUBSCRIBED_T.ljust(BYTES_MAX + 1, b"\0")
+    result = shell.replies[shell.join(protocols=[("range", long)])]
+    assert result.error is ErrorCode.UNKNOWN_SERVER_ERROR
+    result = shell.replies[shell.join(protocols=[("range", long[:-1])])]
+    assert result.error is ErrorCode.MEMBER_ID_REQUIRED
+    assert [*shell.consumers.members] == ["m"]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.consumer_protocol import BYTES_MAX
 from kafkapy.common.errors import ErrorCode
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroupState
@@ -13,6 +14,7 @@ from kafkapy.coordinator.groups.consumer.messages import ConsumerHeartbeat
 from kafkapy.coordinator.groups.consumer.records import MemberState
 from kafkapy.coordinator.groups.group import EMPTY
 from tests.harness.cores.consumer_shell import ConsumerShell, FakeConsumer, settle
+from tests.harness.cores.group_shell import SUBSCRIBED_T
 
 JOIN: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "subscribed_names": ["t"], "owned": {}}
 
@@ -281,6 +283,19 @@ def test_a_member_that_forgot_joins_again() -> None:
     again = FakeConsumer(shell, "m")
     assert again.beat().assignment == member.owned
     assert again.epoch == member.epoch
+
+
+def test_a_classic_group_beyond_the_limit_is_not_upgraded() -> None:
+    """To read the subscription of one member could stop the coordinator for seconds."""
+    shell = ConsumerShell()
+    half = SUBSCRIBED_T.ljust(BYTES_MAX // 2, b"\0")
+    for upgraded, long in ((False, half + b"\0"), (True, half)):
+        members = [shell.join_new(protocols=[("range", each)])[0] for each in (half, long)]
+        shell.advance(3_000)
+        result = shell.replies[shell.beat("m", 0, **JOIN)]
+        assert (result.error is ErrorCode.NONE) is upgraded
+        assert ("exceeds 1048576 bytes" in (result.message or "")) is not upgraded
+        shell.leave(*members)
 
 
 def test_an_empty_classic_group_becomes_a_consumer_group_and_keeps_its_offsets() -> None:
