@@ -7,7 +7,7 @@ with an i16 length. Kafka: OffsetCommitKey/Value, GroupMetadataKey/Value, `Group
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
@@ -25,6 +25,7 @@ _GROUP_KEY_VERSION: Final = 2
 _VALUE_VERSION: Final = 3
 _EXPIRING_VALUE_VERSION: Final = 1
 _STRING_BYTES_MAX: Final = 2**15 - 1
+_NAMES_BYTES_MAX: Final = 2**20
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -77,6 +78,12 @@ class GroupValue(NamedTuple):
 def fits_record(*texts: str | None) -> bool:
     """Whether each text can be written as a string with a 16-bit length."""
     return all(t is None or len(t.encode()) <= _STRING_BYTES_MAX for t in texts)
+
+
+def names_fit_record(names: Collection[str] | None) -> bool:
+    """Whether a record with these names fits into a batch of the default `max.message.bytes`. Each
+    name has a byte for its length, or more."""
+    return names is None or len(names) + sum(map(len, names)) <= _NAMES_BYTES_MAX
 
 
 def offset_key(group_id: str, partition: TopicPartition) -> bytes:

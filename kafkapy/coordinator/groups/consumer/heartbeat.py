@@ -21,7 +21,7 @@ from kafkapy.coordinator.groups.consumer.records import CurrentAssignment, Membe
 from kafkapy.coordinator.groups.consumer.upgrade import consumer_group_from_classic, upgrade
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
-from kafkapy.coordinator.groups.record_codec import fits_record
+from kafkapy.coordinator.groups.record_codec import fits_record, names_fit_record
 
 
 def consumer_heartbeat(core: Core, now_ms: int, token: Token, request: ConsumerHeartbeat) -> None:
@@ -73,6 +73,8 @@ def _check_request(core: Core, request: ConsumerHeartbeat) -> None:
         )
     if not fits_record(request.member_id, request.subscribed_regex):
         raise _invalid("MemberId and SubscribedTopicRegex have 32767 bytes at most.")
+    if not names_fit_record(request.subscribed_names):
+        raise _invalid("SubscribedTopicNames have 1 MiB at most.")
 
 
 def _check_join(request: ConsumerHeartbeat) -> None:

@@ -25,7 +25,7 @@ from kafkapy.coordinator.groups.consumer.records import (
 )
 from kafkapy.coordinator.groups.core import Core
 from kafkapy.coordinator.groups.group import Group
-from kafkapy.coordinator.groups.record_codec import fits_record
+from kafkapy.coordinator.groups.record_codec import fits_record, names_fit_record
 from kafkapy.coordinator.groups.share import states
 from kafkapy.coordinator.groups.share.assignor import assign_shares
 from kafkapy.coordinator.groups.share.messages import ShareHeartbeat
@@ -70,6 +70,8 @@ def _check_request(request: ShareHeartbeat) -> None:
         raise _invalid("MemberEpoch is invalid.")
     if not fits_record(request.member_id):
         raise _invalid("MemberId has 32767 bytes at most.")
+    if not names_fit_record(request.subscribed_names):
+        raise _invalid("SubscribedTopicNames have 1 MiB at most.")
 
 
 def _invalid(message: str) -> ApiError:

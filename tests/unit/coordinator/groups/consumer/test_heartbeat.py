@@ -219,6 +219,15 @@ def test_a_bad_regular_expression_changes_nothing() -> None:
     assert shell.appends == []
 
 
+@pytest.mark.parametrize("names", [["n" * 7] * 2**17, [""] * 2**20], ids=["long", "many"])
+def test_topic_names_beyond_the_limit_are_refused(names: list[str]) -> None:
+    """To sort a hundred megabytes of names stopped the coordinator for seconds."""
+    shell = ConsumerShell()
+    fields = {**JOIN, "subscribed_names": [*names, ""]}
+    assert shell.refused("m", 0, **fields) is ErrorCode.INVALID_REQUEST
+    assert shell.refused("m", 0, **{**fields, "subscribed_names": names}) is ErrorCode.NONE
+
+
 def test_version_0_gets_its_member_id() -> None:
     shell = ConsumerShell()
     result = shell.replies[shell.beat("", 0, **JOIN, requires_member_id=False)]

@@ -196,3 +196,10 @@ def test_a_group_may_have_a_session_timeout_and_an_interval_of_its_own(shell: Sh
     )
     assert shell.member("a").beat().heartbeat_interval_ms == 7000
     assert shell.coordinator.next_deadline_ms() == shell.now_ms + 50_000
+
+
+def test_topic_names_beyond_the_limit_are_refused(shell: ShareShell) -> None:
+    names = ["n" * 7] * (2**20 // 8)
+    for wanted, error in ((names, ErrorCode.NONE), ([*names, ""], ErrorCode.INVALID_REQUEST)):
+        request = ShareHeartbeat("g", "a", 0, subscribed_names=wanted)
+        assert shell.ask(shell.coordinator.share_heartbeat, request).error is error
