@@ -20,6 +20,9 @@ from kafkapy.coordinator.groups.core import Core
 
 REGEX_REFRESH_MIN_MS: Final = 10_000
 """The minimum time between two matches of all topics against a regular expression."""
+MATCHES_AT_ONCE: Final = 5_000
+"""The number of matches, of one topic and one expression, after which a heartbeat leaves the other
+expressions to the next ones."""
 
 
 def bump_epoch(changes: Changes) -> None:
@@ -54,20 +57,25 @@ def delete_unused_regexes(changes: Changes) -> None:
 def refresh_regexes(
     core: Core, changes: Changes, requested_regex: str | None, is_visible: Callable[[str], bool]
 ) -> bool:
-    """Match the topics again for expressions that are due, and for `requested_regex` if it is new.
-    Returns whether any match has changed."""
+    """Match the topics for `requested_regex` if it is new, then again for expressions that are due,
+    the oldest first. Those beyond `MATCHES_AT_ONCE` keep their topics and stay due. Returns whether
+    any match has changed."""
     group, time_ms = changes.group, core.clock.time_ms()
-    regexes = [*group.regexes]
+    known = sorted(group.regexes.items(), key=lambda item: item[1].timestamp_ms)
+    regexes = [regex for regex, resolved in known if _is_due(core, resolved, time_ms)]
     if requested_regex is not None and requested_regex not in group.regexes:
-        regexes.append(requested_regex)
-    changed = False
+        regexes.insert(0, requested_regex)
+    names = [*core.topics.names()] if regexes else []
+    changed, matches_left = False, MATCHES_AT_ONCE
     for regex in regexes:
+        if matches_left <= 0:
+            break
         before = group.regexes.get(regex)
-        if before is None or _is_due(core, before, time_ms):
-            topics = _matches(core, regex, is_visible)
-            changed |= before is None or before.topics != topics
-            resolved = ResolvedRegex(topics, core.topics.version, time_ms)
-            changes.put(RecordType.REGEX, resolved, regex)
+        topics = _matches(core, regex, names, is_visible)
+        matches_left -= len(names)
+        changed |= before is None or before.topics != topics
+        resolved = ResolvedRegex(topics, core.topics.version, time_ms)
+        changes.put(RecordType.REGEX, resolved, regex)
     return changed
 
 
@@ -79,12 +87,14 @@ def _is_due(core: Core, resolved: ResolvedRegex, time_ms: int) -> bool:
     return resolved.version != core.topics.version and age_ms >= REGEX_REFRESH_MIN_MS
 
 
-def _matches(core: Core, regex: str, is_visible: Callable[[str], bool]) -> frozenset[str]:
+def _matches(
+    core: Core, regex: str, names: Collection[str], is_visible: Callable[[str], bool]
+) -> frozenset[str]:
     try:
         matches = core.topics.pattern(regex)
     except ApiError:  # accepted by another broker, with another regex library
         return frozenset()
-    return frozenset(name for name in core.topics.names() if matches(name) and is_visible(name))
+    return frozenset(name for name in names if matches(name) and is_visible(name))
 
 
 def assignor_name(group: ConsumerGroup, supported: Collection[str]) -> str:

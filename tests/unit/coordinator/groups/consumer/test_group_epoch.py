@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkapy.coordinator.config import GroupConfig
 from kafkapy.coordinator.groups.consumer.consumer_group import ConsumerGroup
 from kafkapy.coordinator.groups.consumer.group_epoch import (
+    MATCHES_AT_ONCE,
     assignor_name,
     bump_epoch,
     delete_unused_regexes,
@@ -55,6 +56,39 @@ def test_a_regular_expression_is_matched_once_for_all_its_members() -> None:
     assert refresh_regexes(core, changes, "t.*", all_topics_visible)
     assert changes.group.subscribed_topics == {"t"}
     assert not refresh_regexes(core, changes, "t.*", all_topics_visible)
+
+
+def test_a_heartbeat_matches_few_of_many_regular_expressions() -> None:
+    """The new one first, then those that were matched longest ago. The others stay as they are."""
+    shell = ConsumerShell()
+    core = shell.coordinator._core
+    for number in range(MATCHES_AT_ONCE // 2 - 1):
+        shell.topics.create(f"u{number}", 1)
+    regexes = [f"t{number}?" for number in range(5)]
+    changes = changes_with(*(member(regex=each) for each in regexes))
+    for regex in reversed(regexes):
+        assert refresh_regexes(core, changes, regex, all_topics_visible)
+        shell.clock.now_ms += 1
+    shell.clock.now_ms += core.config.group_consumer_regex_refresh_interval_ms
+    matched: list[list[str]] = []
+    for requested in ("u0", None, None, None):
+        few = Changes(changes.group)
+        assert refresh_regexes(core, few, requested, all_topics_visible) is (requested == "u0")
+        keys = [key for key in map(read_consumer_key, few.records) if key is not None]
+        matched.append([key.name for key in keys])
+        assert changes.group.subscribed_topics == {"t"}, "none is forgotten"
+    assert matched == [["u0", "t4?"], ["t3?", "t2?"], ["t1?", "t0?"], []]
+
+
+def test_a_regular_expression_is_matched_with_any_number_of_topics() -> None:
+    shell = ConsumerShell()
+    for number in range(MATCHES_AT_ONCE + 1):
+        shell.topics.create(f"u{number}", 1)
+    core = shell.coordinator._core
+    changes = changes_with(member(regex="t.*"), member(regex="u.*"))
+    refresh_regexes(core, changes, "t.*", all_topics_visible)
+    refresh_regexes(core, changes, "u.*", all_topics_visible)
+    assert len(changes.group.subscribed_topics) == MATCHES_AT_ONCE + 2
 
 
 def test_one_that_this_broker_cannot_read_matches_nothing() -> None:
