@@ -139,7 +139,10 @@ def _replay_offset(
 def _replay_group(
     offsets_partition: OffsetsPartition, partition: int, group_id: str, value: bytes | None
 ) -> None:
-    """Replace the group by the one in the record. Its offsets have their own records, and stay."""
+    """Replace the group by the one in the record. Its offsets have their own records, and stay.
+
+    Kafka 3.9 does not delete the records of a consumer group that it continues as a classic group.
+    The next batch deletes them, because they would count again after a compaction."""
     group = Group(group_id, partition, None)
     if value is not None:
         found = read_group_value(value)
@@ -148,6 +151,9 @@ def _replay_group(
     before = offsets_partition.groups.get(group_id)
     if before is not None:
         group.offsets = before.offsets
+        group.consumer_keys = before.consumer_keys
+        if value is not None and before.consumer is not None and not before.consumer.is_blank:
+            group.consumer_keys = tuple(before.consumer.record_keys())
         if value is None:  # tombstone of a classic group that became a consumer group
             group.consumer = before.consumer
     offsets_partition.groups[group_id] = group
@@ -166,6 +172,16 @@ def _replay_consumer(
     if group.consumer is None or not group.consumer.holds_offsets:
         group.consumer = ConsumerGroup(key.group_id)
     group.consumer.apply(key, found)
+    if found is None:
+        _remove_consumer_key(group, group.consumer.encode_key(key))
+
+
+def _remove_consumer_key(group: Group, key: bytes | None) -> None:
+    """Remove the key of a deleted record from the keys whose records are still to be deleted."""
+    keys = group.consumer_keys
+    if key in keys:
+        index = keys.index(key)
+        group.consumer_keys = keys[:index] + keys[index + 1 :]
 
 
 def _replay_share(
@@ -181,6 +197,8 @@ def _replay_share(
     if not isinstance(group.consumer, ShareGroup):
         group.consumer = ShareGroup(key.group_id)
     group.consumer.replay(key, found)
+    if found is None:
+        _remove_consumer_key(group, group.consumer.encode_key(key))
 
 
 def _check_members(value: GroupValue) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -30,6 +31,7 @@ from kafkapy.coordinator.groups.record_codec import (
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
+from tests.harness.cores.consumer_shell import ConsumerShell
 from tests.harness.cores.group_shell import T0, GroupShell, replay
 from tests.harness.storage.batches import flipped, moved, raw_batch, row_bytes
 
@@ -337,3 +339,67 @@ def test_groups_list_while_another_partition_loads() -> None:
     result = shell.ask(coordinator.list_groups, ListGroups())
     assert result.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert [[group.group_id for group in piece] for piece in result.groups] == [["g"]]
+
+
+def after_kafka_3_9() -> ConsumerShell:
+    """A shell that loads the log of a consumer group that Apache Kafka 3.9 coordinated since."""
+    shell = ConsumerShell()
+    shell.consumer("old")
+    shell.commit(7, member_id="old", generation_id=1)
+    shell.log.append((0, empty_group(4)))
+    shell.fail_over()
+    return shell
+
+
+def compacted(shell: ConsumerShell) -> dict[bytes | None, bytes]:
+    """The log after compaction, when its tombstones are removed."""
+    last = {record.key: record.value for _, record in shell.log}
+    return {key: value for key, value in last.items() if value is not None}
+
+
+def form_generation(shell: ConsumerShell) -> None:
+    member_id, _ = shell.join_new()
+    shell.advance(3_000)
+    assert shell.replies[shell.sync(member_id, 5)].error is ErrorCode.NONE
+
+
+def upgrade(shell: ConsumerShell) -> None:
+    assert shell.consumer("new").partitions
+    shell.consumer("new").leave()
+
+
+def delete(shell: ConsumerShell) -> None:
+    result = shell.ask(shell.coordinator.delete_groups, DeleteGroups(["g"]))
+    assert result.errors == {"g": ErrorCode.NONE}
+
+
+@pytest.mark.parametrize("change", [form_generation, upgrade, delete])
+def test_members_from_before_kafka_3_9_do_not_return(
+    change: Callable[[ConsumerShell], None],
+) -> None:
+    """Kafka 3.9 wrote the record of a classic group, and left those of the consumer group. They
+    counted again after the compaction of the classic record."""
+    shell = after_kafka_3_9()
+    assert shell.group().consumer is None
+    change(shell)
+    old = [key for key in compacted(shell) if b"old" in (key or b"")]
+    assert old == []
+    written = len(shell.appends)
+    shell.fail_over()
+    if change is form_generation:
+        assert shell.group().consumer is None
+        shell.leave(*shell.group().members)
+        records = [record for append in shell.appends[written:] for record in append.records]
+        assert [record.key for record in records] == [group_key("g")], "they are deleted once"
+
+
+def test_members_do_not_return_to_a_group_that_kafka_3_9_deleted() -> None:
+    shell = ConsumerShell()
+    shell.consumer("old")
+    shell.commit(7, member_id="old", generation_id=1)
+    shell.log += [(0, empty_group(4)), (0, empty_group(5)), (0, GROUP_TOMBSTONE)]
+    shell.fail_over()
+    shell.consumer("new")
+    assert [key for key in compacted(shell) if b"old" in (key or b"")] == []
+    shell.fail_over()
+    assert [*shell.consumers.members] == ["new"]
