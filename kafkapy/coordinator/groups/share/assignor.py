@@ -51,12 +51,12 @@ def _assign_to_subscribers(
     members_per_partition = -(-len(subscribers) // len(partitions))
     quota, extra = divmod(members_per_partition * len(partitions), len(subscribers))
     free_slots = dict.fromkeys(partitions, members_per_partition)
-    assigned: dict[str, list[TopicIdPartition]] = {}
+    assigned: dict[str, set[TopicIdPartition]] = {}
     for member_id in sorted(subscribers, key=lambda m: (-len(members[m].previous), m)):
         kept = [
             p for p in sorted(partitions_of(members[member_id].previous)) if free_slots.get(p, 0)
         ]
-        assigned[member_id] = kept[: quota + (extra > 0)]
+        assigned[member_id] = {*kept[: quota + (extra > 0)]}
         extra -= len(assigned[member_id]) > quota
         for partition in assigned[member_id]:
             free_slots[partition] -= 1
@@ -65,8 +65,9 @@ def _assign_to_subscribers(
             quota + (extra > 0 and len(assigned[member_id]) <= quota) - len(assigned[member_id])
         )
         extra -= wanted > quota - len(assigned[member_id])
-        free = [p for p in partitions if p not in assigned[member_id]]
-        for partition in sorted(free, key=lambda p: -free_slots[p])[: max(wanted, 0)]:
-            assigned[member_id].append(partition)
-            free_slots[partition] -= 1
+        if wanted > 0:
+            free = [p for p in partitions if p not in assigned[member_id]]
+            for partition in sorted(free, key=lambda p: -free_slots[p])[:wanted]:
+                assigned[member_id].add(partition)
+                free_slots[partition] -= 1
         assignments[member_id].update(assigned[member_id])

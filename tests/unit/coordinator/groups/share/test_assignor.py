@@ -53,3 +53,29 @@ def test_subscriptions_differ() -> None:
     assert found["u"] == {U: frozenset({0})}
     assert sorted(found[name][T] for name in ("m0", "m1")) == [{0}, {1}]
     assert assign_shares(people, {}) == {"m0": {}, "m1": {}, "u": {}}
+
+
+class CountedIndex(int):
+    """A partition index that counts how often it is hashed or compared."""
+
+    calls = 0
+
+    def __hash__(self) -> int:
+        CountedIndex.calls += 1
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        CountedIndex.calls += 1
+        return super().__eq__(other)
+
+
+def test_members_that_keep_their_partitions_cost_little() -> None:
+    """Each one was compared with every partition."""
+    count = 300
+    topics: Assignment = {T: frozenset(map(CountedIndex, range(count)))}
+    known = members(count, T)
+    found = assign_shares(known, topics)
+    known = {name: known[name]._replace(previous=found[name]) for name in known}
+    CountedIndex.calls = 0
+    assert assign_shares(known, topics) == found
+    assert CountedIndex.calls < count * 50, "not the square"
