@@ -146,17 +146,22 @@ def _subscribers(members: Members) -> dict[Uuid, list[str]]:
 def _balance(assignments: _Partitions, subscribers: Mapping[Uuid, list[str]]) -> None:
     """Move partitions from larger to smaller members. Each move lowers the sum of the squared
     sizes, so the loop ends."""
+    smallest: dict[Uuid, str] = {}  # subscriber by topic, until the next move
     moved = True
     while moved:
         moved = False
         for owner in sorted(assignments, key=lambda each: -len(assignments[each])):
             for partition in sorted(assignments[owner]):
-                smallest = min(
-                    subscribers[partition.topic_id], key=lambda each: len(assignments[each])
-                )
-                if len(assignments[owner]) > len(assignments[smallest]) + 1:
+                topic_id = partition.topic_id
+                if topic_id not in smallest:
+                    smallest[topic_id] = min(
+                        subscribers[topic_id], key=lambda each: len(assignments[each])
+                    )
+                other = smallest[topic_id]
+                if len(assignments[owner]) > len(assignments[other]) + 1:
                     assignments[owner].remove(partition)
-                    assignments[smallest].add(partition)
+                    assignments[other].add(partition)
+                    smallest.clear()
                     moved = True
 
 

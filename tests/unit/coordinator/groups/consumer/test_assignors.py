@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 
 import pytest
 
 from kafkapy.common.uuid import Uuid
-from kafkapy.coordinator.groups.consumer.assignment import Assignment, partitions_of
+from kafkapy.coordinator.groups.consumer import assignors
+from kafkapy.coordinator.groups.consumer.assignment import (
+    Assignment,
+    TopicIdPartition,
+    partitions_of,
+)
 from kafkapy.coordinator.groups.consumer.assignors import (
     ASSIGNORS,
     RANGE,
@@ -147,3 +154,60 @@ def test_every_partition_has_one_owner_who_wants_it(name: str, seed: int) -> Non
         assert ASSIGNORS[name](again, counts) == target
         if name == UNIFORM and len({m.topics for m in group.values()}) == 1:
             assert sizes(target)[-1] - sizes(target)[0] <= 1
+
+
+def balance_simply(
+    assignments: dict[str, set[TopicIdPartition]], subscribers: Mapping[Uuid, list[str]]
+) -> None:
+    """The definition of the balance: it searches the smallest subscriber for each partition."""
+    moved = True
+    while moved:
+        moved = False
+        for owner in sorted(assignments, key=lambda each: -len(assignments[each])):
+            for partition in sorted(assignments[owner]):
+                others = subscribers[partition.topic_id]
+                smallest = min(others, key=lambda each: len(assignments[each]))
+                if len(assignments[owner]) > len(assignments[smallest]) + 1:
+                    assignments[owner].remove(partition)
+                    assignments[smallest].add(partition)
+                    moved = True
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_the_balance_is_that_of_a_simple_search(seed: int) -> None:
+    generator = random.Random(seed)
+    names = [f"m{number}" for number in range(generator.randint(1, 8))]
+    subscribers, owned = {}, {name: set[TopicIdPartition]() for name in names}
+    for topic in map(topic_id, range(generator.randint(1, 6))):
+        subscribers[topic] = generator.sample(names, generator.randint(1, len(names)))
+        for index in range(generator.randint(0, 9)):
+            owner = generator.choice(subscribers[topic])
+            owned[owner].add(TopicIdPartition(topic, index))
+    expected = deepcopy(owned)
+    balance_simply(expected, subscribers)
+    assignors._balance(owned, subscribers)
+    assert owned == expected
+
+
+class CountedList(list[str]):
+    """Subscribers that are searched."""
+
+    searches = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self.searches += 1
+        return super().__iter__()
+
+
+def test_the_subscribers_of_a_topic_are_searched_again_after_a_move_only() -> None:
+    subscribers = {A: CountedList(["m0", "m1"]), B: CountedList(["m1"])}
+    owned = {
+        "m0": {TopicIdPartition(A, index) for index in range(100)},
+        "m1": {TopicIdPartition(B, index) for index in range(99)},
+    }
+    assignors._balance(owned, subscribers)
+    assert [each.searches for each in subscribers.values()] == [1, 1]
+    owned["m1"].remove(TopicIdPartition(B, 0))
+    assignors._balance(owned, subscribers)
+    assert len(owned["m1"]) == 99
+    assert max(each.searches for each in subscribers.values()) < 6
