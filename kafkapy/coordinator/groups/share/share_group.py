@@ -152,11 +152,18 @@ class ShareGroup(ConsumerGroup):
 
 def without_topics(states: ShareStates, topic_ids: frozenset[bytes]) -> ShareStates:
     """The states without those of some topics."""
-    return states._replace(
+    kept = states._replace(
         initializing={t: p for t, p in states.initializing.items() if t not in topic_ids},
         initialized={t: p for t, p in states.initialized.items() if t not in topic_ids},
         deleting=states.deleting - topic_ids,
     )
+    return with_used_names(kept)
+
+
+def with_used_names(states: ShareStates) -> ShareStates:
+    """The states with the names of their topics only."""
+    used = {*states.initializing, *states.initialized, *states.deleting}
+    return states._replace(names={t: name for t, name in states.names.items() if t in used})
 
 
 def with_initialized(states: ShareStates, partitions: set[TopicIdPartition]) -> ShareStates:

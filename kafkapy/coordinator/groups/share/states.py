@@ -30,6 +30,7 @@ from kafkapy.coordinator.groups.share.messages import (
 from kafkapy.coordinator.groups.share.share_group import (
     ShareGroup,
     with_initialized,
+    with_used_names,
     without_topics,
 )
 
@@ -218,9 +219,8 @@ def delete_offsets(core: Core, token: Token, request: DeleteShareOffsets) -> Non
     }  # fmt: skip
     if wanted:
         kept = without_topics(states, frozenset(wanted))
-        changes.put(
-            RecordType.SHARE_STATES, kept._replace(deleting=states.deleting | wanted.keys())
-        )
+        marked = kept._replace(deleting=states.deleting | wanted.keys(), names=states.names)
+        changes.put(RecordType.SHARE_STATES, marked)
         shares.deleting_topics |= wanted.keys()
 
     def stored(error: ErrorCode) -> None:
@@ -255,10 +255,8 @@ def states_deleted(core: Core, token: Token, request: ShareStatesDeleted) -> Non
     deleted = frozenset(request.topic_ids)
     shares.deleting_topics -= {*deleted, *request.failed}
     if deleted:
-        changes.put(
-            RecordType.SHARE_STATES,
-            shares.states._replace(deleting=shares.states.deleting - deleted),
-        )
+        kept = shares.states._replace(deleting=shares.states.deleting - deleted)
+        changes.put(RecordType.SHARE_STATES, with_used_names(kept))
     store(core, group, changes, Answer(token, ShareStatesResult(), ShareStatesResult))
 
 

@@ -279,3 +279,19 @@ def test_an_answer_from_before_a_load_does_not_overtake_a_later_request() -> Non
     shell.perform(initialized(shell.now_ms, late, ErrorCode.NONE))
     b.beat()
     assert b.partitions
+
+
+def test_the_names_of_deleted_topics_are_dropped(shell: ShareShell) -> None:
+    """They stayed in memory until the next load."""
+    other = shell.topics.create("u", 1)
+    a = shell.member("a", "t", "u")
+    shell.begin()
+    assert shell.shares.states.names == {T: "t", other: "u"}
+    shell.topics.delete("u")
+    a.beat()
+    assert shell.shares.states.names == {T: "t"}
+    a.beat(-1)
+    shell.ask(shell.coordinator.delete_share_offsets, DeleteShareOffsets("g", None))
+    assert (shell.shares.states.names, shell.shares.states.deleting) == ({T: "t"}, {T})
+    shell.ask(shell.coordinator.share_states_deleted, ShareStatesDeleted("g", [T]))
+    assert shell.shares.states.names == {}
