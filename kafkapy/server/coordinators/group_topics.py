@@ -13,6 +13,12 @@ from kafkapy.metadata.cache import MetadataCache
 from kafkapy.server.cluster.metadata_waiter import MetadataWaiter
 
 _PATTERN_CACHE_SIZE = 256
+_PATTERN_BYTES_MAX: Final = 2048
+_PROGRAM_MAX: Final = 4000
+"""The instructions of a compiled expression. A step of RE2's slow matcher takes time for each."""
+_MEMORY_BYTES: Final = 2 << 20
+"""RE2's memory for an expression. It bounds the time to compile. It must hold the states of the
+fast matcher for a program of `_PROGRAM_MAX`: with 256 KiB, RE2 took the slow one, 5 ms a name."""
 _KAFKA_ERROR_TEXTS: Final = {
     "missing ]": "missing closing ]",
     "missing )": "missing closing )",
@@ -23,6 +29,7 @@ _KAFKA_ERROR_TEXTS: Final = {
     "bad repetition operator": "invalid nested repetition operator",
     "invalid perl operator": "invalid or unsupported Perl syntax",
     "invalid named capture group": "invalid named capture",
+    "pattern too large - compile failed": "pattern too large",
 }
 """The error texts of RE2/J, which Kafka uses, by error text of RE2."""
 
@@ -76,10 +83,19 @@ class GroupTopics:
 def _pattern(regex: str) -> Callable[[str], bool]:
     import re2  # at the first regular expression: most brokers get none
 
+    if len(regex.encode()) > _PATTERN_BYTES_MAX:
+        raise ApiError(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex has more than {_PATTERN_BYTES_MAX} bytes.",
+        )
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = True  # groups made some matches 10,000 times slower
+    options.max_mem = _MEMORY_BYTES
     try:
         compiled = re2.compile(regex, options=options)
+        if compiled.programsize > _PROGRAM_MAX:
+            raise re2.error("pattern too large")
     except re2.error as error:
         reason = error.args[0] if error.args else "it cannot be read"
         if isinstance(reason, bytes):

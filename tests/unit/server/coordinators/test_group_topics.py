@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import re2
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.uuid import ZERO_UUID, Uuid
@@ -61,3 +64,46 @@ def test_what_re2_cannot_read_is_refused_with_its_reason(regex: str) -> None:
 
 def test_a_regular_expression_takes_linear_time() -> None:
     assert not topics().pattern("(a+)+b")("a" * 249)
+
+
+def test_a_long_regular_expression_is_refused_without_its_text() -> None:
+    assert topics().pattern("a" * 2048)("a" * 2048)
+    for regex in ("a" * 2049, "é" * 1025):
+        with pytest.raises(ApiError) as refusal:
+            topics().pattern(regex)
+        assert refusal.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+        assert refusal.value.message == "SubscribedTopicRegex has more than 2048 bytes."
+
+
+@pytest.mark.parametrize("regex", ["(?:.?){1000}z", r"\pL{15}", r"(\pL{100}){9}", r"\pL" * 600])
+def test_a_regular_expression_with_a_large_program_is_refused(regex: str) -> None:
+    with pytest.raises(ApiError, match=r"not a valid regular expression: pattern too large\.$"):
+        topics().pattern(regex)
+
+
+@pytest.mark.parametrize(
+    ("regex", "name"),
+    [
+        (r"\w{1,249}", "a" * 249),
+        (r"[a-zA-Z0-9._-]{1,249}", "orders-1"),
+        (r"(?i)\p{L}+\.\p{L}+", "Team.orders"),
+        ("|".join(f"(?:team-{number:03}-.*)" for number in range(100)), "team-099-orders"),
+    ],
+)
+def test_usual_regular_expressions_are_within_the_limits(regex: str, name: str) -> None:
+    assert topics().pattern(regex)(name)
+
+
+def test_groups_do_not_add_to_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To find the text of each group of `(.*)(.*)...`, RE2 took 0.1 s for each topic name."""
+    sizes = []
+
+    def compile_and_count(*args: Any, **options: Any) -> Any:
+        compiled = compile_regex(*args, **options)
+        sizes.append(compiled.programsize)
+        return compiled
+
+    compile_regex = re2.compile
+    monkeypatch.setattr(re2, "compile", compile_and_count)
+    assert topics().pattern("(.*)" * 300)("a" * 249)
+    assert sizes[0] < 100
