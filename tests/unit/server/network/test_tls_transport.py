@@ -18,6 +18,8 @@ import pytest
 
 from kafkapy.server.network.tls_transport import (
     RECEIVED_BYTES,
+    RECORDS_AT_ONCE,
+    SILENT_RECORDS_MAX,
     UNREAD_ANSWERS_MAX,
     TlsResources,
     TlsTransport,
@@ -26,6 +28,7 @@ from tests.harness.processes.waiting import LIMIT_S
 from tests.harness.scripted.scripted_node import in_loop
 from tests.harness.scripted.transports import FakeTransport
 from tests.harness.security.certificates import can_make
+from tests.harness.security.key_updates import CIPHER, client_secret, key_updates
 from tests.harness.security.tls_contexts import TlsContexts
 
 RECORD_BYTES = 1 << 14
@@ -59,6 +62,7 @@ class Reader(asyncio.BufferedProtocol):
         self.transport: Any = None
         self.buffer = bytearray(1000)
         self.received = b""
+        self.sizes: list[int] = []
         self.calls: list[str] = []
         self.pauses_itself = False
 
@@ -70,6 +74,7 @@ class Reader(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         self.received += self.buffer[:nbytes]
+        self.sizes.append(nbytes)
         if self.pauses_itself:
             self.transport.pause_reading()
 
@@ -436,5 +441,79 @@ def test_a_client_that_reads_no_answers_of_tls_is_closed(contexts: TlsContexts |
         pair.socket.sent = b""
         update_keys(1)
         assert (pair.socket.aborted, pair.socket.sent) == (True, b"")
+
+    with_pair(contexts, scenario)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_turn_decrypts_a_limited_number_of_records(
+    contexts: TlsContexts | None, is_open: bool
+) -> None:
+    async def scenario(pair: Pair, contexts: TlsContexts) -> None:
+        content = CONTENT[: 2 * RECORDS_AT_ONCE + 50]
+        if not is_open:
+            with pytest.raises(ssl.SSLWantReadError):
+                pair.client.do_handshake()
+            await pair.step(pair._out.read())
+            pair.deliver()
+            pair.client.do_handshake()
+        ciphertext = b"".join(pair.ciphertext(bytes([each])) for each in content)
+        if is_open:
+            pair.feed(ciphertext)
+        else:
+            await pair.step(ciphertext)
+        while len(pair.reader.received) < len(content):
+            assert not pair.socket.reading
+            await asyncio.sleep(0)
+        assert max(pair.reader.sizes) <= RECORDS_AT_ONCE
+        assert (pair.reader.received, pair.socket.reading) == (content, True)
+
+    with_pair(contexts, scenario, is_open)
+
+
+def test_a_connection_that_pauses_between_two_turns(contexts: TlsContexts | None) -> None:
+    async def scenario(pair: Pair, contexts: TlsContexts) -> None:
+        content = CONTENT[: RECORDS_AT_ONCE + 50]
+        pair.feed(b"".join(pair.ciphertext(bytes([each])) for each in content))
+        pair.server.pause_reading()
+        await asyncio.sleep(0)
+        assert pair.reader.received == content[:RECORDS_AT_ONCE]
+        assert not pair.socket.reading
+        pair.server.resume_reading()
+        await asyncio.sleep(0)
+        assert (pair.reader.received, pair.socket.reading) == (content, True)
+
+    with_pair(contexts, scenario)
+
+
+def test_a_client_that_only_updates_its_keys_is_closed(
+    contexts: TlsContexts | None, tmp_path: Path
+) -> None:
+    """A client without a login could hold the event loop for half a second with 256 KiB."""
+
+    async def scenario(pair: Pair, contexts: TlsContexts) -> None:
+        key_log = tmp_path / "keys"
+        contexts.client.keylog_filename = str(key_log)
+        client = Pair(pair.server._resources, contexts.broker, contexts.client)
+        await client.shake_hands()
+        cipher = client.client.cipher()
+        assert cipher is not None
+        assert cipher[0] == CIPHER
+        client.feed(key_updates(client_secret(key_log.read_text()), SILENT_RECORDS_MAX + 1))
+        turns = 1
+        while not client.socket.aborted:
+            assert not client.socket.reading
+            turns += 1
+            await asyncio.sleep(0)
+        assert turns == SILENT_RECORDS_MAX // RECORDS_AT_ONCE + 1
+
+    with_pair(contexts, scenario, is_open=False)
+
+
+def test_records_without_bytes_do_not_add_up(contexts: TlsContexts | None) -> None:
+    async def scenario(pair: Pair, contexts: TlsContexts) -> None:
+        for _ in range(SILENT_RECORDS_MAX + 1):
+            pair.feed(pair.ciphertext(b"y"))
+        assert not pair.socket.aborted
 
     with_pair(contexts, scenario)
