@@ -5,8 +5,9 @@ a resource has no entries, `allow.everyone.if.no.acl.found` decides. The entries
 those of its own name, of `*` and of every prefix of its name.
 
 A look-up does not scan the entries: it costs two dictionary reads, and one for each distinct length
-of the prefixes of that kind. One for any resource of a kind reads only the patterns of entries that
-match the principal, the host and the operation.
+of the prefixes of that kind. Of a resource that it finds, it reads only the entries that match the
+principal and the host. One for any resource of a kind reads only the patterns of entries that match
+the principal, the host and the operation.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from kafkapy.security.acls import (
 )
 
 Entries = frozenset[AccessControlEntry]
+_Peer = tuple[str | None, str | None]
+"""The principal and the host of an entry."""
 
 _IMPLIED_BY: Final = {
     Operation.DESCRIBE: frozenset(
@@ -67,6 +70,7 @@ class AclAuthorizer:
         self._super_users = frozenset(super_users)
         self._allow_if_none_found = allow_if_none_found
         self.acls: dict[ResourcePattern, Entries] = {}
+        self._by_peer: dict[ResourcePattern, dict[_Peer, list[AccessControlEntry]]] = {}
         self.version = 0
         # The number of prefixes, by kind and length.
         self._prefix_lengths: dict[ResourceKind, Counter[int]] = {}
@@ -84,8 +88,12 @@ class AclAuthorizer:
         self._index(pattern, self.acls.get(pattern, frozenset()), new_entries)
         if new_entries:
             self.acls[pattern] = new_entries
+            by_peer = self._by_peer[pattern] = {}
+            for entry in new_entries:
+                by_peer.setdefault((entry.principal, entry.host), []).append(entry)
         else:
             self.acls.pop(pattern, None)
+            self._by_peer.pop(pattern, None)
         change = bool(new_entries) - existed
         if change and pattern.pattern is PatternType.PREFIXED:
             lengths = self._prefix_lengths.setdefault(pattern.kind, Counter())
@@ -110,20 +118,23 @@ class AclAuthorizer:
         if principal in self._super_users:
             return True
         implying_operations = _IMPLIED_BY.get(operation, _NO_OPERATIONS)
+        peers = (
+            (principal, host),
+            (principal, WILDCARD),
+            (WILDCARD_PRINCIPAL, host),
+            (WILDCARD_PRINCIPAL, WILDCARD),
+        )
         is_none_found, is_granted = True, False
-        for entries in self._entries_for(kind, name):
-            for entry in entries:
-                is_none_found = False
-                if entry.principal not in (principal, WILDCARD_PRINCIPAL):
-                    continue
-                if entry.host not in (host, WILDCARD):
-                    continue
-                matches_operation = entry.operation in (operation, Operation.ALL)
-                if entry.permission is Permission.DENY:
-                    if matches_operation:
-                        return False
-                elif matches_operation or entry.operation in implying_operations:
-                    is_granted = True
+        for by_peer in self._entries_for(kind, name):
+            is_none_found = False
+            for peer in peers:
+                for entry in by_peer.get(peer, ()):
+                    matches_operation = entry.operation in (operation, Operation.ALL)
+                    if entry.permission is Permission.DENY:
+                        if matches_operation:
+                            return False
+                    elif matches_operation or entry.operation in implying_operations:
+                        is_granted = True
         return is_granted or (is_none_found and self._allow_if_none_found)
 
     def is_allowed_for_any(
@@ -163,8 +174,10 @@ class AclAuthorizer:
         )
         return [patterns for patterns in found if patterns is not None]
 
-    def _entries_for(self, kind: ResourceKind, name: str) -> Iterator[Entries]:
-        acls = self.acls
+    def _entries_for(
+        self, kind: ResourceKind, name: str
+    ) -> Iterator[dict[_Peer, list[AccessControlEntry]]]:
+        acls = self._by_peer
         for literal in (name, WILDCARD):
             entries = acls.get(ResourcePattern(kind, literal, PatternType.LITERAL))
             if entries is not None:

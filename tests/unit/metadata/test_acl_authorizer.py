@@ -16,7 +16,7 @@ from kafkapy.security.acls import (
     ResourceKind,
     ResourcePattern,
 )
-from tests.harness.cores.call_counts import calls
+from tests.harness.cores.call_counts import calls, counting_comparisons
 
 TOPIC, GROUP = ResourceKind.TOPIC, ResourceKind.GROUP
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
@@ -166,6 +166,24 @@ def test_a_look_up_does_not_walk_the_entries() -> None:
     rules.update(ResourcePattern(TOPIC, "ab", PREFIXED), [entry()])
     assert len(list(rules._entries_for(TOPIC, "abcdef"))) == 1
     assert sorted(rules._prefix_lengths[TOPIC].items()) == [(2, 1), (5, 10_000)]
+
+
+def test_a_look_up_reads_only_the_entries_of_the_principal_and_the_host() -> None:
+    """A resource with 5,000 entries took 1 ms for each check of any client."""
+
+    def comparisons(others: int) -> int:
+        compared = counting_comparisons(str)
+        rules = authorizer(
+            *(("*", LITERAL, entry(principal=f"User:{i}")) for i in range(others)),
+            *(("t", PREFIXED, entry(principal="User:*", host=f"h{i}")) for i in range(others)),
+            ("t", LITERAL, entry(principal="User:a", host="h")),
+        )
+        principal, host = compared("User:a"), compared("h")
+        assert may(rules, principal=principal, host=host)
+        times: int = compared.times
+        return times
+
+    assert comparisons(1000) == comparisons(1)
 
 
 def test_any_resource_of_a_kind() -> None:
