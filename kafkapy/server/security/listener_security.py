@@ -40,6 +40,15 @@ logger = logging.getLogger("kafka.network.SocketServer")
 PLAIN: Final = "PLAIN"
 JAAS: Final = "sasl.jaas.config"
 
+_KAFKAS: Final = "org.apache.kafka.common.security"
+_SCRAM_HANDLER: Final = f"{_KAFKAS}.scram.internals.ScramServerCallbackHandler"
+_SERVER_HANDLERS: Final[Mapping[str, str]] = {
+    PLAIN: f"{_KAFKAS}.plain.internals.PlainServerCallbackHandler",
+    GSSAPI: f"{_KAFKAS}.authenticator.SaslServerCallbackHandler",
+    **dict.fromkeys(MECHANISMS, _SCRAM_HANDLER),
+}
+_LOGIN_HANDLER: Final = f"{_KAFKAS}.authenticator.AbstractLogin$DefaultLoginCallbackHandler"
+
 
 class SaslSettings(NamedTuple):
     """SASL settings of a listener."""
@@ -152,6 +161,9 @@ def _sasl(
         if not is_integer(lifetime_ms, 63):
             lifetime_key = own.key("connections.max.reauth.ms")
             raise ConfigError(f"{lifetime_key}={lifetime_ms} is not a number of milliseconds")
+        if name != OAUTHBEARER:  # it has handlers to choose from
+            _check_handler(own, name, "sasl.server.callback.handler.class", _SERVER_HANDLERS[name])
+            _check_handler(own, name, "sasl.login.callback.handler.class", _LOGIN_HANDLER)
         begin: Callable[[], SaslServer]
         if name == PLAIN:
             begin = partial(_begin_plain, _plain_users(own))
@@ -167,6 +179,22 @@ def _sasl(
         config.get_int("sasl.server.max.receive.size"),
         config.get_int("connection.failed.authentication.delay.ms") / 1000,
     )
+
+
+def _check_handler(properties: PrefixedProperties, mechanism: str, name: str, served: str) -> None:
+    """Refuse the class of a callback handler other than `served`, the default.
+
+    The class decides which clients may log in. If it were ignored, the users in a forgotten JAAS
+    entry could still log in. Without the mechanism's prefix, a class of Kafka may be for another
+    mechanism.
+    """
+    key, handler = properties.key(name), properties.text(name).strip()
+    is_prefixed = key.endswith(f".{mechanism.lower()}.{name}")
+    is_for_another = not is_prefixed and handler.startswith(_KAFKAS)
+    if handler and handler != served and not is_for_another:
+        raise ConfigError(
+            f"{key}={handler}: Java classes cannot be loaded; allowed for {mechanism} is {served}"
+        )
 
 
 def _plain_users(properties: PrefixedProperties) -> dict[str, str]:

@@ -109,6 +109,38 @@ def test_plain_needs_users() -> None:
     )
 
 
+KAFKAS = "org.apache.kafka.common.security"
+HANDLERS = {
+    "PLAIN": f"{KAFKAS}.plain.internals.PlainServerCallbackHandler",
+    "SCRAM-SHA-256": f"{KAFKAS}.scram.internals.ScramServerCallbackHandler",
+    "SCRAM-SHA-512": f"{KAFKAS}.scram.internals.ScramServerCallbackHandler",
+}
+
+
+@pytest.mark.parametrize("mechanism", HANDLERS)
+@pytest.mark.parametrize("kind", ["server", "login"])
+@pytest.mark.parametrize("prefix", ["", "listener_name_x_", "listener_name_x_{}_"])
+def test_a_custom_callback_handler_is_refused(mechanism: str, kind: str, prefix: str) -> None:
+    """It was ignored: users of the JAAS entry could log in that an LDAP handler would refuse."""
+    key = f"{prefix.format(mechanism.lower())}sasl_{kind}_callback_handler_class"
+    given = {"sasl_enabled_mechanisms": mechanism, "sasl_jaas_config": JAAS}
+    with pytest.raises(ConfigError, match=r"=com\.acme\.Ldap: Java classes cannot be loaded; all"):
+        secured("SASL_PLAINTEXT", **given, **{key: "com.acme.Ldap"})
+    assert secured("SASL_PLAINTEXT", **given, **{key: ""}).sasl
+
+
+@pytest.mark.parametrize("mechanism", HANDLERS)
+def test_kafkas_callback_handlers_are_accepted(mechanism: str) -> None:
+    given = {"sasl_enabled_mechanisms": mechanism, "sasl_jaas_config": JAAS}
+    own = f"listener_name_x_{mechanism.lower()}_sasl_server_callback_handler_class"
+    assert secured("SASL_PLAINTEXT", **given, **{own: HANDLERS[mechanism]}).sasl
+    validator = f"{KAFKAS}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+    for_another = {"sasl_server_callback_handler_class": validator}
+    assert secured("SASL_PLAINTEXT", **given, **for_another).sasl
+    with pytest.raises(ConfigError, match=f"allowed for {mechanism} is {HANDLERS[mechanism]}$"):
+        secured("SASL_PLAINTEXT", **given, **{own: validator})
+
+
 def test_a_mechanism_that_is_not_served() -> None:
     with pytest.raises(ConfigError) as refused:
         secured("SASL_PLAINTEXT", sasl_enabled_mechanisms="DIGEST-MD5")
