@@ -14,7 +14,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.security.oauth.tokens import BearerToken, IllegalToken, json_of, seconds_of, text_of
+from kafkapy.security.oauth.tokens import (
+    BearerToken,
+    IllegalToken,
+    json_of,
+    seconds_of,
+    text_of,
+    trimmed,
+)
 
 Jwk = Mapping[str, Any]
 
@@ -135,7 +142,7 @@ class SignedRules(NamedTuple):
         """The token, if its claims are valid now. Raises IllegalToken."""
         self._check_audience_and_issuer(claims)
         expires_s, issued_s = self._times(claims, now_ms // 1000)
-        principal = text_of(claims, self.sub_claim).strip()
+        principal = trimmed(text_of(claims, self.sub_claim))
         return BearerToken(
             value, principal, int(expires_s) * 1000, int(issued_s) * 1000, self._scope(claims)
         )
@@ -173,10 +180,10 @@ class SignedRules(NamedTuple):
     def _scope(self, claims: Mapping[str, Any]) -> frozenset[str]:
         claim = claims.get(self.scope_claim)
         words = [claim] if isinstance(claim, str) else claim if isinstance(claim, list) else []
-        trimmed = [word.strip() for word in words if isinstance(word, str)]
-        if len(trimmed) != len(words) or not all(trimmed) or len(set(trimmed)) != len(trimmed):
+        scopes = [trimmed(word) for word in words if isinstance(word, str)]
+        if len(scopes) != len(words) or not all(scopes) or len(set(scopes)) != len(scopes):
             raise IllegalToken(f"The '{self.scope_claim}' claim has what is no scope, or one twice")
-        return frozenset(trimmed)
+        return frozenset(scopes)
 
 
 def _any_of(values: Sequence[str]) -> str:

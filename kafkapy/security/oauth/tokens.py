@@ -24,6 +24,7 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5B\x5D-\x7E]+")
 _SECONDS_MAX: Final = 253_402_300_799.0
 """The last second of the year 9999. It replaces later times, so that every time fits a field of the
 protocol and a timer."""
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
 _NOT_BASE64URL: Final = re.compile(r"[^A-Za-z0-9_=-]")
 
 
@@ -82,9 +83,16 @@ def seconds_of(claims: Mapping[str, Any], name: str) -> float | None:
 def text_of(claims: Mapping[str, Any], name: str) -> str:
     """A claim that must be text. Raises IllegalToken."""
     value = claims.get(name)
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not trimmed(value):
         raise IllegalToken(f"The '{name}' claim must be text, not {_abbreviate(value)}")
     return value
+
+
+def trimmed(text: str) -> str:
+    """A claim without the characters up to U+0020 around it, as Java's `String.trim`. `str.strip`
+    removes other spaces too, which distinguish users.
+    """
+    return text.strip(_TRIMMED)
 
 
 def _abbreviate(value: object) -> str:
@@ -128,7 +136,7 @@ def _scope(claims: Mapping[str, Any], name: str) -> frozenset[str]:
     words = [value] if isinstance(value, str) else value
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise IllegalToken(f"The '{name}' claim was not text or a list of it: {_abbreviate(value)}")
-    return frozenset(word.strip() for word in words if word.strip())
+    return frozenset(trimmed(word) for word in words if trimmed(word))
 
 
 def encode_unsecured(claims: Mapping[str, Any]) -> str:

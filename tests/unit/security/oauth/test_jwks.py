@@ -216,6 +216,13 @@ def test_what_a_token_says() -> None:
     assert (found.starts_ms, found.expires_ms) == (NOW_MS, NOW_MS + 60_000)
 
 
+def test_spaces_that_java_does_not_trim_belong_to_the_name() -> None:
+    """Two users of an identity provider must not become one."""
+    for name in ("alice\u3000", "\xa0alice", "\x85alice", "\u2003"):
+        found = SignedRules().token("v", claims(sub=f"\0 {name}\t", scope=name), NOW_MS)
+        assert (found.principal, found.scope) == (name, {name})
+
+
 def test_the_missing_packages_that_check_signatures_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

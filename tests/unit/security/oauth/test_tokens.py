@@ -29,12 +29,12 @@ def claims(**more: Any) -> dict[str, Any]:
 
 
 def test_a_good_token() -> None:
-    value = encode_unsecured(claims(scope=[" a ", "b", ""]))
+    value = encode_unsecured(claims(scope=[" a ", "b", "", "\t\xa0"]))
     token = UnsecuredRules(required_scope=("b",)).validate(value, NOW_MS)
     assert token.value == value
     assert token.principal == "alice"
     assert (token.starts_ms, token.expires_ms) == (NOW_MS, NOW_MS + 60_000)
-    assert token.scope == {"a", "b"}
+    assert token.scope == {"a", "b", "\xa0"}
 
 
 @pytest.mark.parametrize(
