@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Final
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.security.password_encoder import (
@@ -17,14 +16,7 @@ from kafkapy.security.password_encoder import (
     password_encoder,
 )
 
-HIDDEN: Final = "[hidden]"
-
 logger = logging.getLogger("kafka.server.DynamicBrokerConfig")
-
-
-def without_passwords(configs: Mapping[str, str]) -> dict[str, str]:
-    """The configs for the log, with hidden passwords."""
-    return {k: HIDDEN if is_password(k) else v for k, v in configs.items()}
 
 
 class DynamicPasswords:

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kafkapy.common.config_def import ConfigValue
 from kafkapy.common.errors import ConfigError
 from kafkapy.controller.events import UncleanElectionEnabled
-from kafkapy.metadata.dynamic_passwords import without_passwords
 from kafkapy.metadata.group_config import bounded_group_configs
 from kafkapy.server.config.addresses import numeric_address, resolve
-from kafkapy.server.config.ineffective_configs import warn_of_broker_configs, warn_of_topic_configs
+from kafkapy.server.config.ineffective_configs import (
+    warn_of_broker_configs,
+    warn_of_topic_configs,
+    without_secrets,
+)
 from kafkapy.zk.stores.paths import DEFAULT_ENTITY, desanitize
 
 if TYPE_CHECKING:
@@ -94,7 +97,7 @@ class ConfigApplier:
         elif entity_type == "brokers" and name in (DEFAULT_ENTITY, str(self._replicas.broker_id)):
             self._apply_broker(name, self._passwords.plain(configs))
             warn_of_broker_configs(configs, dynamic=True)
-            configs = without_passwords(configs)
+            configs = without_secrets(configs)
         elif entity_type == "users":
             try:
                 self._credentials.update(name, configs)

@@ -1,16 +1,18 @@
-"""Warnings for configs that are accepted but have no effect."""
+"""Configs in the log: warnings for those without effect, and hidden values."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from kafkapy.common import topic_configs
 from kafkapy.metadata.dynamic_broker_configs import QUOTAS
 from kafkapy.server.config.broker_config_table import AT_START_ONLY, NO_EFFECT, REMOVED
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
+
+HIDDEN: Final = "[hidden]"
 
 logger = logging.getLogger("kafka.server.KafkaConfig")
 
@@ -56,6 +58,19 @@ def warn_of_broker_configs(names: Iterable[str], *, dynamic: bool = False) -> No
     """Log a warning for each broker config without effect."""
     for name, reason in ineffective_broker_configs(names, dynamic=dynamic):
         logger.warning("The configuration '%s' %s", name, reason)
+
+
+def without_secrets(configs: Mapping[str, str]) -> dict[str, str]:
+    """A broker's configs for the log. The values of passwords and of unknown configs, which may be
+    passwords, are hidden.
+    """
+    return {name: value if _is_public(name) else HIDDEN for name, value in configs.items()}
+
+
+def _is_public(name: str) -> bool:
+    base = base_config(name)
+    key = BROKER_CONFIGS.keys.get(base)
+    return base in QUOTAS if key is None else not key.sensitive
 
 
 def warn_of_topic_configs(topic: str, names: Iterable[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.common.errors import ConfigError
-from kafkapy.metadata.dynamic_passwords import DynamicPasswords, without_passwords
+from kafkapy.metadata.dynamic_passwords import DynamicPasswords
 from kafkapy.security.password_encoder import OLD_SECRET, SECRET, PasswordEncoder
 from tests.harness.cores.ports import SeededRandom
 
@@ -59,8 +59,3 @@ def test_the_old_secrets_passwords_get_the_present_one() -> None:
     assert passwords(secret="t").reencoded(mixed) is None
     with pytest.raises(ConfigError, match="secret not configured"):
         passwords(old="s").reencoded(stored)
-
-
-def test_the_log_has_none() -> None:
-    shown = without_passwords({NAME: "changeit", "log.retention.ms": "1"})
-    assert shown == {NAME: "[hidden]", "log.retention.ms": "1"}

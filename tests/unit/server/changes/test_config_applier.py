@@ -283,3 +283,12 @@ def test_rates_of_new_connections_are_taken_over(parts: Parts) -> None:
     assert (creations.broker.limit, creations.listeners["PLAINTEXT"].limit) == (9, 3)
     apply(parts, "brokers", "1")
     assert creations.listeners["PLAINTEXT"].limit == 9
+
+
+def test_values_that_may_be_secret_are_not_logged(
+    parts: Parts, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    apply(parts, "brokers", "1", acme_vault_token="hush", log_retention_ms="77")
+    assert "'acme.vault.token': '[hidden]', 'log.retention.ms': '77'" in caplog.text
+    assert "hush" not in caplog.text

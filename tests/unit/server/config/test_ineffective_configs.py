@@ -19,6 +19,7 @@ from kafkapy.server.config.broker_config_table import AT_START_ONLY, NO_EFFECT
 from kafkapy.server.config.ineffective_configs import (
     ineffective_broker_configs,
     warn_of_topic_configs,
+    without_secrets,
 )
 from kafkapy.server.config.kafka_config import BROKER_CONFIGS
 from kafkapy.storage.log_config import LogConfig
@@ -174,3 +175,21 @@ def test_a_name_with_a_typo_is_told_with_the_one_that_was_meant() -> None:
         ("my.plugin.setting", "is not known and has no effect"),
         ("num.partitons", "is not known and has no effect; did you mean num.partitions?"),
     ]
+
+
+def test_values_that_may_be_secret_are_hidden() -> None:
+    """A plug-in's password, and a password with a mistyped name, were logged."""
+    secrets = (
+        "listener.name.a.ssl.keystore.password",
+        "listener.name.a.plain.sasl.jaas.config",
+        "password.encoder.secret",
+        "acme.vault.token",
+        "listener.name.a.ssl.keystore.pasword",
+    )
+    public = (
+        "log.retention.ms",
+        "listener.name.a.ssl.keystore.location",
+        "leader.replication.throttled.rate",
+    )
+    expected = {**dict.fromkeys(secrets, "[hidden]"), **dict.fromkeys(public, "x")}
+    assert without_secrets(dict.fromkeys((*secrets, *public), "x")) == expected
