@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from kafkapy.common.ports import Clock
 from kafkapy.metadata.client_quotas import QuotaKind
@@ -24,7 +24,7 @@ from kafkapy.server.requests.outcomes import ANONYMOUS, CLOSE_CONNECTION, Pendin
 if TYPE_CHECKING:
     from kafkapy.protocol.headers import RequestHeader
     from kafkapy.protocol.schema import Message
-    from kafkapy.server.requests.outcomes import Outcome
+    from kafkapy.server.requests.outcomes import Outcome, Work
     from kafkapy.server.requests.request_handler import Caller
 
 _EXEMPT_APIS: Final = frozenset(
@@ -41,6 +41,8 @@ _EXEMPT_APIS: Final = frozenset(
 _MUTATION_APIS: Final = frozenset(
     {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS}
 )
+
+R = TypeVar("R")
 
 Pauses = dict[QuotaKind, int]  # ms
 
@@ -176,8 +178,25 @@ class FetchMeter:
     def park(self) -> None:
         """Stop the clock: the fetch waits from now on."""
         if self._started_s is not None:
-            self._seconds = time.perf_counter() - self._started_s
+            self._seconds += time.perf_counter() - self._started_s
             self._started_s = None
+
+    def measured(self, work: Work[R]) -> Work[R]:
+        """Work whose steps are charged. Before each of them, requests of others are handled."""
+        self.park()
+        return self._steps(work)
+
+    def _steps(self, work: Work[R]) -> Work[R]:
+        result = None
+        while True:
+            self._started_s = time.perf_counter()
+            try:
+                step = work.send(result)
+            except StopIteration as end:
+                returned: R = end.value
+                return returned
+            self.park()
+            result = yield step
 
     def record_and_get_pause_ms(self, size_bytes: int) -> int:
         """Charge the fetch, and return the client's pause. If it is not 0, the response must have

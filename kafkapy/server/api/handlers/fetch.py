@@ -105,13 +105,13 @@ class Handler:
             if is_parked and self.authorization.authorizer is not None:
                 # The client chose how long the fetch waited; ACLs may have changed meanwhile.
                 results = self._refuse_unreadable(context, results, replica_id)
-            pending.complete(
-                respond(context, session, [*results, *refused] if refused else results)
-            )
+            rows = [*results, *refused] if refused else results
+            pending.complete(respond(context, session, rows))
 
         if len(plan) > ROWS_AT_ONCE:
             is_parked = True  # other requests are handled between its slices
-            return self._read_in_slices(params, plan, complete, pending, meter)
+            work = self._read_in_slices(params, plan, complete, pending, meter)
+            return work if meter is None else meter.measured(work)
         operation = self.reader.fetch(params, plan, complete)
         if pending.done:
             return pending.response

@@ -296,6 +296,26 @@ def test_a_consumer_of_many_partitions_is_not_throttled_because_it_waited(
     assert answer.responses[0].partitions[0].records
 
 
+def test_a_consumer_of_many_partitions_is_not_charged_for_the_requests_of_others(
+    parts: Parts, client: Client, timers: FakeTimers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests that were handled between the slices of its fetch counted as its own."""
+    now_s = 0.0
+    monkeypatch.setattr(time, "perf_counter", lambda: now_s)
+    monkeypatch.setattr("kafkapy.server.api.handlers.fetch.ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("kafkapy.server.requests.turns.SLICE_UNITS", 1)
+    parts.lead(index=1)
+    limit(parts, request_percentage=1)
+    client.sends(FETCH, fetch(2))()
+    turns = 0
+    while not client.transport.sent:
+        now_s += 100
+        turns += 1
+        timers.fire()
+    assert turns > 1
+    assert rate(parts, QuotaKind.REQUEST) == 0
+
+
 # time
 
 
