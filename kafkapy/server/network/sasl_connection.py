@@ -74,6 +74,8 @@ class SaslConnection(Connection):
             if int.from_bytes(frame[:2], "big") == ApiKey.SASL_HANDSHAKE:
                 self._authenticator = SaslAuthenticator(self._settings.mechanisms, self._login)
                 self._began_ms = self._now_ms()
+            elif self._transport is None or self._transport.is_closing():
+                return  # requests that came with one that ended the session
             elif self._now_ms() > self._expires_ms:
                 logger.info("Disconnecting %s: its session has expired", self.peer)
                 self._table.logins.expired_killed[self.listener] += 1

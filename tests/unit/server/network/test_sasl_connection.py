@@ -232,6 +232,14 @@ def test_a_session_ends_unless_it_is_renewed() -> None:
     assert counts.expired_killed == {"SASL": 1}
 
 
+def test_a_session_ends_once() -> None:
+    client = Client(session_max_ms=1000)
+    client.logs_in()
+    client.now_ms = 1001
+    client.sends(encode_request(ListGroupsRequest(), 0, 5, "c") * 5)
+    assert client.table.logins.expired_killed == {"SASL": 1}
+
+
 def test_what_was_over_at_the_login_serves_no_longer() -> None:
     class Over(PlainServer):
         lifetime_ms = 0
