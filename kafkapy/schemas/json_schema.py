@@ -82,7 +82,8 @@ def parse_json_schema(text: str, references: Mapping[str, str]) -> JsonSchema:
         InvalidSchema: the text is not a schema, or a `$ref` cannot be resolved.
     """
     try:
-        root = load(parsed(text), {name: parsed(other) for name, other in references.items()})
+        others = {other: parsed(other) for other in set(references.values())}
+        root = load(parsed(text), {name: others[other] for name, other in references.items()})
         validate(root)
         return JsonSchema(root)
     except RecursionError:

@@ -7,8 +7,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
-from urllib.parse import urljoin
+from urllib.parse import unquote, urldefrag, urljoin
 
 from kafkapy.schemas.parsed_schema import InvalidSchema
 
@@ -20,6 +21,9 @@ _DRAFTS: Final = {
     "json-schema.org/draft/2020-12/": "202012",
 }
 _DEFAULT_DRAFT: Final = "7"
+# The exceptions of `jsonschema` for patterns that Python does not have, huge numbers, and schemas
+# that `referencing` cannot search, such as lists beside schemas in `dependencies`.
+_NOT_VALIDATED: Final = (re.error, ArithmeticError, ValueError, AttributeError, TypeError)
 # In older drafts the keywords beside a $ref have no effect.
 _NEW_DRAFTS: Final = ("201909", "202012")
 
@@ -43,19 +47,33 @@ _KEYWORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 _SINCE_6: Final = frozenset({"const", "contains", "propertyNames"})
 _SINCE_7: Final = frozenset({"if", "then", "else"})
-_SINCE_2020: Final = frozenset({"prefixItems", "$dynamicRef"})
+_SINCE_2020: Final = frozenset({"prefixItems", "$dynamicRef", "$dynamicAnchor"})
 _SINCE_2019: Final = frozenset(
     {"dependentRequired", "dependentSchemas", "minContains", "maxContains"}
-    | {"unevaluatedItems", "unevaluatedProperties", "$recursiveRef"}
+    | {"unevaluatedItems", "unevaluatedProperties", "$recursiveRef", "$defs", "contentSchema"}
 )
-# Keywords without effect. Confluent treats `format` as an annotation since 2019-09.
+# Keywords without effect. Since 2019-09, `dependencies` is two keywords, and Confluent treats
+# `format` as an annotation.
 _IGNORED: Final[dict[str, frozenset[str]]] = {
     "4": _SINCE_6 | _SINCE_7 | _SINCE_2019 | _SINCE_2020,
     "6": _SINCE_7 | _SINCE_2019 | _SINCE_2020,
     "7": _SINCE_2019 | _SINCE_2020,
-    "201909": _SINCE_2020 | {"format"},
-    "202012": frozenset({"additionalItems", "format", "$recursiveRef"}),
+    "201909": _SINCE_2020 | {"format", "dependencies"},
+    "202012": frozenset({"additionalItems", "format", "dependencies", "$recursiveRef"}),
 }
+# Keywords whose value is a schema, and those with schemas in a list or an object.
+_WITH_SCHEMA: Final = frozenset(
+    {"items", "additionalItems", "unevaluatedItems", "contains", "not", "if", "then", "else"}
+    | {"additionalProperties", "unevaluatedProperties", "propertyNames", "contentSchema"}
+)
+_WITH_SCHEMAS: Final = frozenset(
+    {"items", "prefixItems", "allOf", "anyOf", "oneOf", "definitions", "$defs"}
+    | {"properties", "patternProperties", "dependencies", "dependentSchemas"}
+)
+
+# Clients choose identifiers and references, and other requests wait.
+_URI_LENGTH_MAX: Final = 2_000
+_URIS_MAX: Final = 50_000
 
 
 def parsed(text: str) -> Any:
@@ -90,50 +108,195 @@ def _draft(raw: Any, default: str) -> str:
     return next((draft for prefix, draft in _DRAFTS.items() if prefix in uri), default)
 
 
-def _resource(raw: Any, draft: str) -> Any:
-    import referencing.jsonschema  # brokers without a schema registry do not need it
-
-    return getattr(referencing.jsonschema, f"DRAFT{draft}").create_resource(raw)
-
-
 def load(raw: Any, references: Mapping[str, Any]) -> Subschema:
-    """The schema `raw`, with a resolver for its own identifiers and the references."""
-    from jsonschema_specifications import REGISTRY  # a schema may refer to a metaschema
+    """The schema `raw`. Its references, and identifiers inside, are found by their URIs.
 
-    draft = _draft(raw, _DEFAULT_DRAFT)
-    root = _resource(raw, draft)
-    others = {name: _resource(other, _draft(other, draft)) for name, other in references.items()}
-    # A relative $ref is resolved against the $id of the schema that contains it.
-    documents = [one for one in (root, *others.values()) if isinstance(one.contents, dict)]
-    bases = ["", *(one.id() or "" for one in documents)]
+    Raises:
+        InvalidSchema: an identifier is not a URI, or there are too many references.
+    """
     try:
-        named = [(urljoin(base, name), o) for base in bases for name, o in others.items()]
-        registry = REGISTRY.with_resources(named)
-        return Subschema(raw, registry.resolver_with_root(root), draft, registry)
+        return _Documents(raw, references).root
+    except InvalidSchema:
+        raise
     except ValueError as error:
         raise InvalidSchema(f"An identifier of the schema is not a URI: {error}") from None
 
 
+def _uri(base: str, reference: str) -> str:
+    """A reference as an absolute URI.
+
+    Raises:
+        ValueError: it is not a URI.
+    """
+    found = urldefrag(urljoin(base, reference)).url
+    if len(found) > _URI_LENGTH_MAX:
+        raise ValueError(f"{found[:50]}... has more than {_URI_LENGTH_MAX:,} characters")
+    return found
+
+
+def _identifier(raw: Any, draft: str) -> str | None:
+    """The URI that a schema gives itself."""
+    found = raw.get("id" if draft == "4" else "$id") if isinstance(raw, dict) else None
+    if not isinstance(found, str):
+        return None
+    is_none = draft not in _NEW_DRAFTS and ("$ref" in raw or found.startswith("#"))
+    return None if is_none else found
+
+
+def _anchors(raw: dict[str, Any], draft: str) -> Iterator[str]:
+    """The names that a schema gives itself."""
+    if draft in _NEW_DRAFTS:
+        keys = {"$anchor", "$dynamicAnchor"} - _IGNORED[draft]
+        yield from (name for key in keys if isinstance(name := raw.get(key), str))
+    else:
+        name = raw.get("id" if draft == "4" else "$id")
+        if isinstance(name, str) and name.startswith("#"):
+            yield name[1:]
+
+
+def _inside(raw: Any, draft: str) -> Iterator[Any]:
+    """The schemas directly inside a schema."""
+    for key, value in raw.items() if isinstance(raw, dict) else ():
+        found: Iterable[Any] = ()
+        if key in _WITH_SCHEMA and not isinstance(value, list):
+            found = (value,)
+        elif key in _WITH_SCHEMAS and isinstance(value, dict | list):
+            found = value.values() if isinstance(value, dict) else value
+        if key not in _IGNORED[draft]:
+            yield from (each for each in found if isinstance(each, dict | bool))
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """The surroundings of a schema: the URI that its references are relative to, the schema with
+    this URI, and the draft."""
+
+    base: str
+    resource: Any
+    draft: str
+
+
+class _Documents:
+    """A schema, those that it may refer to, and all schemas inside them. Each is visited once: the
+    package `referencing` searches a document again for each reference."""
+
+    def __init__(self, raw: Any, references: Mapping[str, Any]) -> None:
+        self.targets: Final[dict[int, Subschema]] = {}
+        self._by_uri: Final[dict[str, Any]] = {}
+        self._by_anchor: Final[dict[tuple[int, str], Any]] = {}
+        self._scopes: Final[dict[int, _Scope]] = {}
+        scope = self._document("", raw, _DEFAULT_DRAFT)
+        self.root: Final = Subschema(raw, scope, self)
+        self._by_uri[scope.base] = raw
+        others = {
+            name: self._document(_uri(scope.base, name), other, scope.draft)
+            for name, other in references.items()
+        }
+        # A relative $ref is resolved against the $id of the schema that contains it.
+        named = (one for one in others.values() if _identifier(one.resource, one.draft))
+        bases = dict.fromkeys(("", scope.base, *(one.base for one in named)))
+        if len(bases) * len(others) > _URIS_MAX:
+            raise InvalidSchema("The schema has too many references")
+        for base in bases:
+            for name, other in others.items():
+                self._by_uri.setdefault(_uri(base, name), other.resource)
+        for one in (scope, *others.values()):
+            self._add(one.resource, one)
+
+    def _document(self, uri: str, raw: Any, default_draft: str) -> _Scope:
+        draft = _draft(raw, default_draft)
+        return _Scope(_uri(uri, _identifier(raw, draft) or ""), raw, draft)
+
+    def _add(self, raw: Any, scope: _Scope) -> None:
+        """Add a schema and those inside."""
+        waiting = [(raw, scope)]
+        while waiting:
+            raw, scope = waiting.pop()
+            if not isinstance(raw, dict) or id(raw) in self._scopes:
+                continue
+            identifier = _identifier(raw, scope.draft)
+            if identifier is not None:
+                scope = _Scope(_uri(scope.base, identifier), raw, scope.draft)
+                self._by_uri.setdefault(scope.base, raw)
+            for name in _anchors(raw, scope.draft):
+                self._by_anchor.setdefault((id(scope.resource), name), raw)
+            self._scopes[id(raw)] = scope
+            waiting += ((each, scope) for each in _inside(raw, scope.draft))
+
+    def has(self, raw: Any) -> bool:
+        """Whether a schema is a part of the documents; `Subschema.parts` makes others."""
+        return id(raw) in self._scopes
+
+    def subschema(self, raw: Any, around: _Scope) -> Subschema:
+        return Subschema(raw, self._scopes.get(id(raw), around), self)
+
+    def find(self, ref: str, scope: _Scope) -> Subschema | None:
+        """The schema that `ref` names in a schema of this scope.
+
+        Raises:
+            ValueError: `ref` is not a URI.
+        """
+        uri, fragment = urldefrag(ref)
+        found = self._resource(_uri(scope.base, uri)) if uri else scope.resource
+        if fragment and not fragment.startswith("/"):
+            found = self._by_anchor.get((id(found), fragment))
+        steps = unquote(fragment).split("/")[1:] if fragment.startswith("/") else []
+        scope = self._scopes.get(id(found), scope)
+        for step in steps:
+            if isinstance(found, dict):
+                found = found.get(step.replace("~1", "/").replace("~0", "~"))
+            elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
+                found = found[int(step)]
+            else:
+                return None
+            scope = self._scopes.get(id(found), scope)
+        if isinstance(found, dict) and not self.has(found):
+            # The schema is the value of an unknown keyword, or inside.
+            scope = replace(scope, draft=_draft(found, scope.draft))
+            self._scopes[id(found)] = scope
+            for each in _inside(found, scope.draft):
+                self._add(each, scope)
+        return self.subschema(found, scope) if isinstance(found, dict | bool) else None
+
+    def _resource(self, uri: str) -> Any:
+        from jsonschema_specifications import REGISTRY  # a schema may refer to a metaschema
+
+        if uri not in self._by_uri and uri in REGISTRY:
+            raw = REGISTRY.contents(uri)
+            self._by_uri[uri] = raw
+            self._add(raw, _Scope(uri, raw, _draft(raw, _DEFAULT_DRAFT)))
+        return self._by_uri.get(uri)
+
+    @cached_property
+    def registry(self) -> Any:
+        """The documents for `jsonschema`."""
+        import referencing.jsonschema  # brokers without a schema registry do not need it
+        from jsonschema_specifications import REGISTRY
+
+        def resource(raw: Any) -> Any:
+            draft = self.subschema(raw, self.root.scope).draft
+            return getattr(referencing.jsonschema, f"DRAFT{draft}").create_resource(raw)
+
+        return REGISTRY.with_resources((uri, resource(raw)) for uri, raw in self._by_uri.items())
+
+
 @dataclass(frozen=True, eq=False)
 class Subschema:
-    """A schema inside a document. `resolver` is that of referencing, in the scope of the schema;
-    `registry` has all documents."""
+    """A schema inside a document, with its scope and all documents."""
 
     raw: Any
-    resolver: Any
-    draft: str
-    registry: Any
+    scope: _Scope
+    documents: _Documents
+
+    @property
+    def draft(self) -> str:
+        return self.scope.draft
 
     def child(self, raw: Any) -> Subschema:
-        if not isinstance(raw, dict):
-            return replace(self, raw=raw)
-        resource = _resource(raw, self.draft)
-        return replace(self, raw=raw, resolver=self.resolver.in_subresource(resource))
+        return self.documents.subschema(raw, self.scope)
 
     def children(self) -> Iterator[Subschema]:
-        if isinstance(self.raw, dict):
-            for resource in _resource(self.raw, self.draft).subresources():
-                yield self.child(resource.contents)
+        return (self.child(raw) for raw in _inside(self.raw, self.draft))
 
     def refs(self) -> list[str]:
         if isinstance(self.raw, bool):
@@ -142,27 +305,31 @@ class Subschema:
         return [self.raw[key] for key in _REFS if key in self.raw and key not in ignored]
 
     def referenced(self, ref: str) -> Subschema:
-        from referencing.exceptions import Unresolvable
-
         try:
-            found = self.resolver.lookup(ref)
-        except (Unresolvable, ValueError, TypeError, AttributeError):
+            found = self.documents.find(ref, self.scope)
+        except (ValueError, TypeError, AttributeError):
             found = None
-        if found is None or not isinstance(found.contents, dict | bool):
+        if found is None:
             message = f'$ref "{ref}" is neither in the schema nor a registered reference'
             raise InvalidSchema(message) from None
-        draft = _draft(found.contents, self.draft)
-        return Subschema(found.contents, found.resolver, draft, self.registry)
+        return found
 
     def target(self) -> Subschema:
         """The schema that this one stands for: itself, unless it is only a reference."""
-        here, passed = self, set()
-        while (refs := here.refs()) and (here.draft not in _NEW_DRAFTS or len(here.parts()) == 1):
+        known, here, passed = self.documents.targets, self, dict[int, Subschema]()
+        while id(here.raw) not in known and here._is_only_reference():
             if id(here.raw) in passed:
-                raise InvalidSchema(f'$ref "{refs[0]}" refers to itself')
-            passed.add(id(here.raw))
-            here = here.referenced(refs[0])
+                raise InvalidSchema(f'$ref "{here.refs()[0]}" refers to itself')
+            passed[id(here.raw)] = here
+            here = here.referenced(here.refs()[0])
+        here = known.get(id(here.raw), here)
+        for each in (here, *passed.values()):
+            if self.documents.has(each.raw):
+                known[id(each.raw)] = here
         return here
+
+    def _is_only_reference(self) -> bool:
+        return bool(self.refs()) and (self.draft not in _NEW_DRAFTS or len(self.parts()) == 1)
 
     def parts(self) -> list[dict[str, Any]]:
         """Schemas of one kind each that all must accept a value: {"type": "string", "enum": ["a"]}
@@ -205,14 +372,15 @@ def validate(root: Subschema) -> None:
 def fault_of(root: Subschema, value: Any) -> str | None:
     """The place and the reason if a value is not of a schema."""
     import jsonschema.exceptions  # brokers without a schema registry do not need it
+    from referencing.exceptions import Unresolvable
 
     validator = getattr(jsonschema, f"Draft{root.draft}Validator")
-    errors = validator(root.raw, registry=root.registry).iter_errors(value)
+    errors = validator(root.raw, registry=root.documents.registry).iter_errors(value)
     try:
         found = jsonschema.exceptions.best_match(errors)
     except RecursionError:
         return "$: the value, or its schema, is nested too deeply"
-    except (re.error, ArithmeticError, ValueError) as error:
+    except (*_NOT_VALIDATED, Unresolvable) as error:
         return f"$: the value cannot be validated: {error}"
     return None if found is None else f"{found.json_path}: {found.message}"
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from kafkapy.schemas.json_schema import parse_json_schema
 from kafkapy.schemas.parsed_schema import InvalidSchema
+from tests.unit.schemas.steps import assert_linear
 
 DRAFT_4 = '"$schema": "http://json-schema.org/draft-04/schema#"'
 DRAFT_2019 = '"$schema": "https://json-schema.org/draft/2019-09/schema"'
@@ -35,6 +38,17 @@ INVALID = [
     ('{"$ref": "http://[a"}', r'\$ref "http://\[a" is neither'),
     (f'{{{DRAFT_4}, "$ref": 5}}', r'\$ref "5" is neither'),
     ('{"$ref": "#"}', r'\$ref "#" refers to itself'),
+    ('{"items": {"$ref": "#/items"}}', r'\$ref "#/items" refers to itself'),
+    ('{"anyOf": [{}], "items": {"$ref": "#/anyOf/1"}}', r'\$ref "#/anyOf/1" is neither'),
+    ('{"anyOf": [{}], "items": {"$ref": "#/anyOf/x"}}', r'\$ref "#/anyOf/x" is neither'),
+    (f'{{"anyOf": [{{}}], "$ref": "#/anyOf/{"9" * 5000}"}}', "is neither"),
+    ('{"dependencies": {"a": ["b"], "c": {"$ref": "#/none"}}}', r'\$ref "#/none" is neither'),
+    ('{"$id": 5}', r"^#/\$id: 5 is not of type 'string'$"),
+    (f'{{{DRAFT_4}, "id": 5}}', "^#/id: 5 is not of type 'string'$"),
+    (f'{{{DRAFT_2020}, "items": {{"$id": []}}}}', r"^#/items/\$id: \[\] is not of type 'string'$"),
+    ('{"$id": "http://[a"}', "An identifier of the schema is not a URI"),
+    ('{"$id": "http://a/", "items": {"$id": "http://[a"}}', "schema is not a URI: Invalid"),
+    (f'{{"$id": "http://{"a" * 2000}"}}', "has more than 2,000 characters"),
     ('{"$ref": "#/a", "a": {"type": 7}}', "^#/type: 7 is not valid"),
     ('{"$ref": "other.json"', "not valid JSON"),
     ("[" * DEEP, "The schema is nested too deeply"),
@@ -65,6 +79,11 @@ def test_invalid_schemas_are_refused_with_one_line(text: str, message: str) -> N
         '{"$ref": "http://json-schema.org/draft-07/schema#"}',
         '{"pattern": "\\\\p{L}(?<name>a)"}',
         '{"prefixItems": 5, "unknown": [], "connect.type": "bytes"}',
+        '{"dependencies": {"a": {}, "b": ["$ref"]}}',
+        '{"dependencies": {"a": {}, "b": ["c"]}, "items": {"$ref": "#n"}, "not": {"$id": "#n"}}',
+        f'{{{DRAFT_2019}, "dependencies": {{"a": {{"$ref": "#/none"}}}}}}',
+        f'{{{DRAFT_2020}, "dependencies": {{"a": {{"$ref": "#/none"}}}}}}',
+        '{"items": {"$ref": "#/unknown/0/a~1b%25"}, "unknown": [{"a/b%": {"type": "string"}}]}',
     ],
 )
 def test_valid_schema_can_read_its_own_data(text: str) -> None:
@@ -98,6 +117,72 @@ def test_a_relative_reference_is_resolved_against_the_id() -> None:
     absolute = parse_json_schema(text, {"http://a.b/c/other.json": third})
     assert schema.incompatibilities(schema) == []
     assert absolute.incompatibilities(parse_json_schema('{"items": ' + third + "}", {})) == []
+
+
+def test_documents_with_the_same_id_are_told_apart() -> None:
+    """For example, the id was copied with the rest of the schema."""
+    number, text = (
+        {"$id": "http://a/b", "definitions": {"a": {"type": kind}}, "items": {"$ref": "#/items2"}}
+        | {"items2": {"$ref": "#/definitions/a"}}
+        for kind in ("number", "string")
+    )
+    both = number | {"properties": {"p": {"$ref": "other.json"}}}
+    schema = parse_json_schema(json.dumps(both), {"other.json": json.dumps(text)})
+    expected = parse_json_schema(
+        '{"items": {"type": "number"}, "properties": {"p": {"items": {"type": "string"}}}}', {}
+    )
+    assert schema.incompatibilities(expected) == expected.incompatibilities(schema) == []
+
+
+def test_a_part_of_a_reference_has_the_draft_of_its_document() -> None:
+    old = f'{{{DRAFT_4}, "definitions": {{"n": {{"maximum": 5, "exclusiveMaximum": true}}}}}}'
+    schema = parse_json_schema('{"$ref": "old.json#/definitions/n"}', {"old.json": old})
+    new = parse_json_schema('{"exclusiveMaximum": 5}', {})
+    assert new.incompatibilities(schema) == []
+
+
+def test_too_many_references_are_refused() -> None:
+    """Each is found relative to the identifier of each."""
+    others = {f"{n}.json": f'{{"$id": "http://host{n}/"}}' for n in range(300)}
+    with pytest.raises(InvalidSchema, match="The schema has too many references"):
+        parse_json_schema("{}", others)
+
+
+def to_one_anchor(size: int) -> dict[str, Any]:
+    anchored = {"definitions": {"a": {"$id": "#n"}}}
+    return {"properties": {f"p{n}": {"$ref": "#n"} for n in range(size)}, **anchored}
+
+
+def to_ids(size: int) -> dict[str, Any]:
+    names = range(size)
+    return {
+        "properties": {f"p{n}": {"$ref": f"http://a/{n}"} for n in names},
+        "definitions": {f"d{n}": {"$id": f"http://a/{n}"} for n in names},
+    }
+
+
+def chain(size: int) -> dict[str, Any]:
+    links = {f"d{n}": {"$ref": f"#/definitions/d{n + 1}"} for n in range(size)}
+    return {"definitions": {**links, f"d{size}": {}}}
+
+
+@pytest.mark.parametrize("raw", [to_one_anchor, to_ids, chain])
+def test_a_reference_is_found_without_a_search(raw: Callable[[int], dict[str, Any]]) -> None:
+    def parse(size: int) -> Callable[[], Any]:
+        text = json.dumps(raw(size))
+        return lambda: parse_json_schema(text, {})
+
+    assert_linear(parse, 50)
+
+
+def test_a_text_of_many_references_is_parsed_once() -> None:
+    def parse(size: int) -> Callable[[], Any]:
+        names = [f"{n}.json" for n in range(size)]
+        text = json.dumps({"anyOf": [{"$ref": name} for name in names]})
+        other = json.dumps({"properties": {f"p{n}": {} for n in range(size)}})
+        return lambda: parse_json_schema(text, dict.fromkeys(names, other))
+
+    assert_linear(parse, 50)
 
 
 def test_references_of_references_must_be_resolved_too() -> None:

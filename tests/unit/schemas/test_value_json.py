@@ -116,6 +116,9 @@ def test_text_that_other_clients_do_not_read_as_json(text: bytes) -> None:
         encoder(registered(SchemaType.JSON, "{}"))(text)
 
 
+NAMED = {"$id": "#n", "type": "string"}
+
+
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
@@ -123,9 +126,10 @@ def test_text_that_other_clients_do_not_read_as_json(text: bytes) -> None:
         ({"patternProperties": {"(": {}}}, b'{"a": 1}'),
         ({"multipleOf": 0.1}, b"1" + b"0" * 400),
         ({"multipleOf": 0.1}, b"1e999"),
+        ({"dependencies": {"a": {}, "b": ["c"]}, "items": {"$ref": "#n"}, "not": NAMED}, b"[1]"),
     ],
 )
 def test_json_that_cannot_be_validated(schema: dict[str, Any], text: bytes) -> None:
-    """Python refuses some patterns that other languages accept."""
+    """By the package jsonschema."""
     with pytest.raises(CorruptValue, match=r"\$: the value cannot be validated: ."):
         encoder(registered(SchemaType.JSON, json.dumps(schema)))(text)
