@@ -8,7 +8,7 @@ refused. Like Confluent's, they do not compare the values of `patternProperties`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
@@ -34,6 +34,10 @@ from kafkapy.schemas.parsed_schema import (
 # A path below the compared schemas, and the incompatible change there.
 _Reason: TypeAlias = tuple[str, str]
 _ABSENT: Final = object()
+
+# The costs of a comparison of two types, and of a look at a name or a known comparison.
+_COMPARISON_STEPS: Final = 10
+_STEP: Final = 1
 
 # The nesting of comparisons. Each takes frames of Python's stack, and at its end the package `rpds`
 # may panic instead of raising RecursionError.
@@ -175,20 +179,21 @@ class _Comparison:
         self._accepted: list[tuple[int, int]] = []
         self._running: set[tuple[int, int]] = set()
         self._nodes: dict[int, Node] = {}
-        self._left = COMPARISONS_MAX
+        self._left = COMPARISONS_MAX * _COMPARISON_STEPS
 
-    def _spend(self, comparisons: int) -> None:
-        self._left -= comparisons
+    def _spend(self, steps: int) -> None:
+        self._left -= steps
         if self._left < 0:
             raise TooManyComparisons
 
     def compare(self, writer: Subschema, reader: Subschema) -> list[_Reason]:
+        self._spend(_STEP)
         older, newer = self._node(writer), self._node(reader)
         pair = id(older.schema.raw), id(newer.schema.raw)
         if pair in self._running:
             return []  # a recursive schema: the outer comparison finds the differences
         if pair not in self._known:
-            self._spend(1)
+            self._spend(_COMPARISON_STEPS)
             if len(self._running) == _NESTING_MAX:
                 raise RecursionError
             self._running.add(pair)
@@ -208,11 +213,13 @@ class _Comparison:
         return self._known[pair]
 
     def _node(self, schema: Subschema) -> Node:
-        target = schema.target()
-        if id(target.raw) not in self._nodes:
-            # The node keeps the raw schema alive, so that its id stays unique.
-            self._nodes[id(target.raw)] = node_of(target)
-        return self._nodes[id(target.raw)]
+        found = self._nodes.get(id(schema.raw))
+        if found is None:
+            target = schema.target()
+            # The nodes keep all raw schemas alive, so that their ids stay unique.
+            found = self._nodes.get(id(target.raw)) or node_of(target)
+            self._nodes[id(target.raw)] = self._nodes[id(schema.raw)] = found
+        return found
 
     def _compare(self, writer: Node, reader: Node) -> list[_Reason]:
         if self._is_alternative(writer, reader):
@@ -257,14 +264,17 @@ class _Comparison:
             or (newer == 1 and writer.kind == "allOf")
         ):
             return [("", f"{writer.kind} was changed to {reader.kind}")]
-        writers, readers = _distinct(writer.subschemas), _distinct(reader.subschemas)
+        writers, readers = writer.distinct, reader.distinct
         reasons = []
         if len(writers) < len(readers) and reader.kind == "allOf":
             reasons.append(("", "allOf was extended"))
         elif len(writers) > len(readers) and writer.kind != "allOf":
             reasons.append(("", f"{writer.kind} was narrowed"))
-        accepting = [[self._accepts(one, other) for other in readers] for one in writers]
-        if _matches_of(accepting) < min(len(writers), len(readers)):
+        accepting = (
+            sum(1 << column for column, other in enumerate(readers) if self._accepts(one, other))
+            for one in writers
+        )
+        if _matches_of(list(accepting)) < min(len(writers), len(readers)):
             reasons.append(("", f"the subschemas of {writer.kind} were changed"))
         return reasons
 
@@ -405,21 +415,29 @@ def _dependencies(node: Node) -> dict[tuple[bool, str], Subschema]:
     return {(isinstance(schema.raw, list), name): schema for name, schema in found}
 
 
-def _distinct(schemas: Iterable[Subschema]) -> list[Subschema]:
-    return list({minified(one.raw, sort_keys=True): one for one in schemas}.values())
-
-
-def _matches_of(accepting: list[list[bool]]) -> int:
-    """The size of a maximum matching of rows to columns, by augmenting paths."""
+def _matches_of(accepting: list[int]) -> int:
+    """The size of a maximum matching of rows to columns, by augmenting paths. The bits of a row are
+    its columns. Each row takes at most one step for each column."""
     row_of: dict[int, int] = {}
-
-    def match(row: int, tried: set[int]) -> bool:
-        for column, accepts in enumerate(accepting[row]):
-            if accepts and column not in tried:
-                tried.add(column)
-                if column not in row_of or match(row_of[column], tried):
-                    row_of[column] = row
-                    return True
-        return False
-
-    return sum(match(row, set()) for row in range(len(accepting)))
+    column_of: dict[int, int] = {}
+    for start in range(len(accepting)):
+        reached_from: dict[int, int] = {}
+        passed, waiting = 0, [start]
+        while waiting:
+            row = waiting[-1]
+            columns = accepting[row] & ~passed
+            if not columns:
+                waiting.pop()
+                continue
+            column = columns.bit_length() - 1
+            passed |= 1 << column
+            reached_from[column] = row
+            if column in row_of:
+                waiting.append(row_of[column])
+                continue
+            waiting.clear()
+            freed: int | None = column
+            while freed is not None:
+                row = reached_from[freed]
+                row_of[freed], column_of[row], freed = row, freed, column_of.get(row)
+    return len(row_of)

@@ -411,6 +411,12 @@ class Node:
     keywords: Mapping[str, Any]
     subschemas: tuple[Subschema, ...] = ()
 
+    @cached_property
+    def distinct(self) -> list[Subschema]:
+        """The subschemas without repetitions."""
+        by_text = {minified(one.raw, sort_keys=True): one for one in self.subschemas}
+        return list(by_text.values())
+
     def child(self, keyword: str, default: Any = None) -> Subschema:
         return self.schema.child(self.keywords.get(keyword, default))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.schemas import json_schema
 from kafkapy.schemas.json_schema import JsonSchema, parse_json_schema
 from kafkapy.schemas.parsed_schema import TOO_MANY_COMPARISONS
 
@@ -486,6 +487,26 @@ def test_a_value_that_is_nested_too_deeply() -> None:
     for _ in range(900):
         value = {"a": value}
     assert nested.fault(value) == "$: the value, or its schema, is nested too deeply"
+
+
+def test_subschemas_are_matched_by_exchanges() -> None:
+    """Two subschemas of the reader accept each of the writer's; only one accepts the first."""
+    older = [{"enum": [n]} for n in range(30)]
+    newer = [{"enum": [n, n + 1]} for n in range(30)]
+    for order in (older, older[::-1]):
+        expect(any_of(*order), any_of(*newer), OK)
+        expect(any_of(*order, {"enum": [0], "title": ""}), any_of(*newer, NULL), "were changed")
+
+
+def test_comparisons_that_are_known_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """References to one type are compared once, but each is still looked at with each."""
+    monkeypatch.setattr(json_schema, "COMPARISONS_MAX", 1000)
+
+    def union(name: str) -> dict[str, Any]:
+        refs = [{"$ref": "#/definitions/a", "title": f"{name}{n}"} for n in range(150)]
+        return {"anyOf": refs, "definitions": {"a": STRING}}
+
+    expect(union("older"), union("newer"), TOO_MANY_COMPARISONS)
 
 
 def test_a_comparison_gives_up() -> None:
