@@ -8,9 +8,10 @@ refused. Like Confluent's, they do not compare the values of `patternProperties`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from kafkapy.schemas.json_subschemas import (
@@ -38,6 +39,10 @@ _ABSENT: Final = object()
 # The costs of a comparison of two types, and of a look at a name or a known comparison.
 _COMPARISON_STEPS: Final = 10
 _STEP: Final = 1
+
+# The reasons of one pair that are kept, and their length: schemas of 1 KB can have 2^40 reasons.
+_REASONS_MAX: Final = 50
+_REASON_LENGTH_MAX: Final = 500
 
 # The nesting of comparisons. Each takes frames of Python's stack, and at its end the package `rpds`
 # may panic instead of raising RecursionError.
@@ -145,15 +150,13 @@ def _value(keywords: Mapping[str, Any], keyword: str) -> Any:
     return keywords.get(limit, True) if value else _ABSENT
 
 
-def _changed_keywords(writer: Node, reader: Node) -> list[_Reason]:
-    reasons = []
+def _changed_keywords(writer: Node, reader: Node) -> Iterator[_Reason]:
     for keyword in sorted(reader.keywords.keys() & _RULES.keys()):
         older, newer = _value(writer.keywords, keyword), _value(reader.keywords, keyword)
         if newer is not _ABSENT:
             change = "was added" if older is _ABSENT else _RULES[keyword](older, newer)
             if change:
-                reasons.append((f"/{keyword}", f"{keyword} {change}"))
-    return reasons
+                yield f"/{keyword}", f"{keyword} {change}"
 
 
 def _matches(pattern: str, name: str) -> bool:
@@ -167,12 +170,13 @@ def _matches(pattern: str, name: str) -> bool:
         return False
 
 
-def _below(step: str, reasons: list[_Reason]) -> list[_Reason]:
-    return [(f"/{step}{path}", change) for path, change in reasons]
+def _below(step: str, reasons: Iterable[_Reason]) -> Iterator[_Reason]:
+    return ((f"/{step}{path}", change) for path, change in reasons)
 
 
 class _Comparison:
-    """Compares pairs of schemas, each pair once: recursive schemas meet the same pairs again."""
+    """Compares pairs of schemas, each pair once: recursive schemas meet the same pairs again. The
+    generators stop when there are enough reasons."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], list[_Reason]] = {}
@@ -199,7 +203,9 @@ class _Comparison:
             self._running.add(pair)
             before = len(self._accepted)
             try:
-                found = self._compare(older, newer)
+                reasons = islice(self._compare(older, newer), _REASONS_MAX)
+                length = _REASON_LENGTH_MAX
+                found = [(path[:length], change[:length]) for path, change in reasons]
             finally:
                 self._running.remove(pair)
             if found:
@@ -221,25 +227,25 @@ class _Comparison:
             self._nodes[id(target.raw)] = self._nodes[id(schema.raw)] = found
         return found
 
-    def _compare(self, writer: Node, reader: Node) -> list[_Reason]:
+    def _compare(self, writer: Node, reader: Node) -> Iterator[_Reason]:
         if self._is_alternative(writer, reader):
-            return []
+            return
         if writer.kind != reader.kind and not (writer.subschemas and reader.subschemas):
-            if writer.kind == "never" or reader.kind == "any":
-                return []
-            return [("", f"the type was changed from {writer.name} to {reader.name}")]
+            if writer.kind != "never" and reader.kind != "any":
+                yield "", f"the type was changed from {writer.name} to {reader.name}"
+            return
         if reader.subschemas:
-            return self._combined(writer, reader)
-        reasons = _changed_keywords(writer, reader)
+            yield from self._combined(writer, reader)
+            return
+        yield from _changed_keywords(writer, reader)
         if reader.name == "integer" and writer.name != "integer":
-            reasons.append(("", "the type was narrowed from number to integer"))
+            yield "", "the type was narrowed from number to integer"
         if reader.kind == "not":
-            reasons += self._not(writer, reader)
+            yield from self._not(writer, reader)
         elif reader.kind == "object":
-            reasons += self._object(writer, reader)
+            yield from self._object(writer, reader)
         elif reader.kind == "array":
-            reasons += self._array(writer, reader)
-        return reasons
+            yield from self._array(writer, reader)
 
     def _accepts(self, writer: Subschema, reader: Subschema) -> bool:
         return not self.compare(writer, reader)
@@ -256,38 +262,37 @@ class _Comparison:
             return any(self._accepts(one, reader.schema) for one in writer.subschemas)
         return False
 
-    def _combined(self, writer: Node, reader: Node) -> list[_Reason]:
+    def _combined(self, writer: Node, reader: Node) -> Iterator[_Reason]:
         older, newer = len(writer.subschemas), len(reader.subschemas)
         if not (
             reader.kind in (writer.kind, "anyOf")
             or (older == 1 and (newer == 1 or reader.kind == "oneOf"))
             or (newer == 1 and writer.kind == "allOf")
         ):
-            return [("", f"{writer.kind} was changed to {reader.kind}")]
+            yield "", f"{writer.kind} was changed to {reader.kind}"
+            return
         writers, readers = writer.distinct, reader.distinct
-        reasons = []
         if len(writers) < len(readers) and reader.kind == "allOf":
-            reasons.append(("", "allOf was extended"))
+            yield "", "allOf was extended"
         elif len(writers) > len(readers) and writer.kind != "allOf":
-            reasons.append(("", f"{writer.kind} was narrowed"))
+            yield "", f"{writer.kind} was narrowed"
         accepting = (
             sum(1 << column for column, other in enumerate(readers) if self._accepts(one, other))
             for one in writers
         )
         if _matches_of(list(accepting)) < min(len(writers), len(readers)):
-            reasons.append(("", f"the subschemas of {writer.kind} were changed"))
-        return reasons
+            yield "", f"the subschemas of {writer.kind} were changed"
 
-    def _not(self, writer: Node, reader: Node) -> list[_Reason]:
+    def _not(self, writer: Node, reader: Node) -> Iterator[_Reason]:
         # The reader refuses no more values if its inner schema accepts no more than the writer's.
-        is_narrowed = self._accepts(reader.child("not"), writer.child("not"))
-        return [] if is_narrowed else [("/not", "not was extended")]
+        if not self._accepts(reader.child("not"), writer.child("not")):
+            yield "/not", "not was extended"
 
-    def _object(self, writer: Node, reader: Node) -> list[_Reason]:
+    def _object(self, writer: Node, reader: Node) -> Iterator[_Reason]:
         older, newer = writer.named("properties"), reader.named("properties")
         required = set(reader.keywords.get("required", ()))
+        self._spend(_STEP * (len(older) + len(newer) + len(required)))
         now_required = required.difference(writer.keywords.get("required", ()))
-        reasons = []
         for name in dict.fromkeys([*older, *newer]):
             if name not in newer:
                 found = self._removed("property", older[name], *self._model_of(reader, name))
@@ -300,10 +305,10 @@ class _Comparison:
                 found = self.compare(older[name], newer[name])
                 if name in now_required and not _has_default(newer[name]):
                     found = [*found, ("", "the property became required and has no default")]
-            reasons += _below(f"properties/{name}", found)
+            yield from _below(f"properties/{name}", found)
         additional = _additional_properties(writer), _additional_properties(reader)
-        reasons += _below("additionalProperties", self._additional("properties", *additional))
-        return reasons + _below("dependencies", self._dependencies(writer, reader))
+        yield from _below("additionalProperties", self._additional("properties", *additional))
+        yield from _below("dependencies", self._dependencies(writer, reader))
 
     def _model_of(self, node: Node, name: str) -> tuple[bool, Subschema | None]:
         """As `_model`, for a property that the schema does not declare."""
@@ -313,25 +318,26 @@ class _Comparison:
         matching = (schema for pattern, schema in patterns.items() if _matches(pattern, name))
         return is_open and not patterns, next(matching, covering)
 
-    def _dependencies(self, writer: Node, reader: Node) -> list[_Reason]:
-        reasons = []
+    def _dependencies(self, writer: Node, reader: Node) -> Iterator[_Reason]:
         older, newer = _dependencies(writer), _dependencies(reader)
+        self._spend(_STEP * (len(older) + len(newer)))
         for key, dependency in newer.items():
             if key not in older:
-                reasons.append((f"/{key[1]}", "the dependency was added"))
+                yield f"/{key[1]}", "the dependency was added"
             elif not isinstance(dependency.raw, list):
-                reasons += _below(key[1], self.compare(older[key], dependency))
-            elif more := sorted(set(dependency.raw) - set(older[key].raw)):
-                reasons.append((f"/{key[1]}", f"the dependency was extended by {', '.join(more)}"))
-        return reasons
+                yield from _below(key[1], self.compare(older[key], dependency))
+            else:
+                self._spend(_STEP * (len(dependency.raw) + len(older[key].raw)))
+                if more := sorted(set(dependency.raw).difference(older[key].raw)):
+                    yield f"/{key[1]}", f"the dependency was extended by {', '.join(more)}"
 
-    def _array(self, writer: Node, reader: Node) -> list[_Reason]:
+    def _array(self, writer: Node, reader: Node) -> Iterator[_Reason]:
         older, newer = _items(writer), _items(reader)
-        reasons = []
+        self._spend(_STEP * (len(older.first) + len(newer.first)))
         if newer.each and not older.each:
-            reasons.append(("/items", "the schema of all items was added"))
+            yield "/items", "the schema of all items was added"
         elif newer.each and older.each:
-            reasons += _below("items", self.compare(older.each, newer.each))
+            yield from _below("items", self.compare(older.each, newer.each))
         for index in range(max(len(older.first), len(newer.first))):
             if index >= len(newer.first):
                 found = self._removed("item", older.first[index], *_model(newer.rest))
@@ -339,9 +345,8 @@ class _Comparison:
                 found = self._added("item", newer.first[index], *_model(older.rest))
             else:
                 found = self.compare(older.first[index], newer.first[index])
-            reasons += _below(f"items/{index}", found)
-        additional = self._additional("items", older.rest, newer.rest)
-        return reasons + _below("additionalItems", additional)
+            yield from _below(f"items/{index}", found)
+        yield from _below("additionalItems", self._additional("items", older.rest, newer.rest))
 
     def _removed(
         self, thing: str, writer: Subschema, is_open: bool, covering: Subschema | None

@@ -444,6 +444,27 @@ def test_definitions_that_refer_to_each_other_are_compared_in_reasonable_time() 
     assert schema(raw(NUMBER)).incompatibilities(schema(raw(STRING))) != []
 
 
+def test_the_reasons_of_one_schema_are_limited() -> None:
+    """Each definition has two properties of the next one: there are 2^40 paths to the change."""
+
+    def raw(last: Any) -> dict[str, Any]:
+        links = [{"$ref": f"#/definitions/d{n + 1}"} for n in range(40)]
+        found = {f"d{n}": opened(a=link, b=link) for n, link in enumerate(links)}
+        return {"definitions": {**found, "d40": last}, "$ref": "#/definitions/d0"}
+
+    assert schema(raw(STRING)).incompatibilities(schema(raw(STRING))) == []
+    reasons = schema(raw(NUMBER)).incompatibilities(schema(raw(STRING)))
+    assert 0 < len(reasons) <= 50
+    assert "the type was changed from string to number" in reasons[0]
+
+
+def test_long_reasons_are_cut() -> None:
+    name = "a" * 1000
+    (reason,) = schema(opened(**{name: NUMBER})).incompatibilities(schema(opened(**{name: STRING})))
+    assert reason.startswith("#/properties/aaa")
+    assert len(reason) < 1000
+
+
 @pytest.mark.parametrize("frames", range(8))
 def test_a_long_chain_of_references_is_refused_rather_than_followed_without_end(
     frames: int,
