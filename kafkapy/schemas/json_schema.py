@@ -44,6 +44,10 @@ _STEP: Final = 1
 _REASONS_MAX: Final = 50
 _REASON_LENGTH_MAX: Final = 500
 
+# The memory of a pattern: one with 8 MiB, which is the default of RE2, takes 0.1 s to be compiled.
+_PATTERN_BYTES_MAX: Final = 1 << 20
+_INSTRUCTIONS_MAX: Final = 50_000
+
 # The nesting of comparisons. Each takes frames of Python's stack, and at its end the package `rpds`
 # may panic instead of raising RecursionError.
 _NESTING_MAX: Final = 80
@@ -107,22 +111,19 @@ def _lower_limit(writer: Any, reader: Any) -> str | None:
     return f"was increased from {writer} to {reader}" if reader > writer else None
 
 
-def _divisor(writer: Any, reader: Any) -> str | None:
-    is_divisor = Fraction(str(writer)) % Fraction(str(reader)) == 0
-    return None if is_divisor else f"was changed from {writer} to {reader}, not a divisor"
+def _divisor(writer: Fraction, reader: Fraction) -> str | None:
+    if writer.numerator * reader.denominator % (writer.denominator * reader.numerator) == 0:
+        return None
+    older, newer = (n.numerator if n.denominator == 1 else float(n) for n in (writer, reader))
+    return f"was changed from {older} to {newer}, not a divisor"
 
 
 def _unchanged(writer: Any, reader: Any) -> str | None:
-    older, newer = (minified(value, sort_keys=True) for value in (writer, reader))
-    return None if older == newer else f"was changed from {older} to {newer}"
+    return None if writer == reader else f"was changed from {writer} to {reader}"
 
 
-def _options(writer: Any, reader: Any) -> str | None:
-    older, newer = (
-        [minified(one, sort_keys=True) for one in values] for values in (writer, reader)
-    )
-    kept = set(newer)
-    lost = [option for option in older if option not in kept]
+def _options(writer: dict[str, None], reader: dict[str, None]) -> str | None:
+    lost = [option for option in writer if option not in reader]
     return f"no longer contains {', '.join(lost)}" if lost else None
 
 
@@ -143,7 +144,7 @@ _RULES: Final[dict[str, Callable[[Any, Any], str | None]]] = {
 
 def _value(keywords: Mapping[str, Any], keyword: str) -> Any:
     value = keywords.get(keyword, _ABSENT)
-    if keyword == "const" or not isinstance(value, bool):
+    if not isinstance(value, bool):
         return value
     # `uniqueItems`, or a flag of draft 4 that makes the limit `maximum` or `minimum` exclusive.
     limit = keyword.removeprefix("exclusive").lower()
@@ -159,15 +160,18 @@ def _changed_keywords(writer: Node, reader: Node) -> Iterator[_Reason]:
                 yield f"/{keyword}", f"{keyword} {change}"
 
 
-def _matches(pattern: str, name: str) -> bool:
+def _compiled(pattern: str) -> Any:
+    """A compiled pattern, or None if RE2 does not support it."""
     import re2  # linear time: clients choose the patterns
 
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = True  # otherwise the time grows with the number of groups
+    options.max_mem = _PATTERN_BYTES_MAX
     try:
-        return re2.search(pattern, name, options=options) is not None
+        return re2.compile(pattern, options=options)
     except re2.error:
-        return False
+        return None
 
 
 def _below(step: str, reasons: Iterable[_Reason]) -> Iterator[_Reason]:
@@ -183,6 +187,7 @@ class _Comparison:
         self._accepted: list[tuple[int, int]] = []
         self._running: set[tuple[int, int]] = set()
         self._nodes: dict[int, Node] = {}
+        self._patterns: dict[str, Any] = {}
         self._left = COMPARISONS_MAX * _COMPARISON_STEPS
 
     def _spend(self, steps: int) -> None:
@@ -237,6 +242,7 @@ class _Comparison:
         if reader.subschemas:
             yield from self._combined(writer, reader)
             return
+        self._spend(_STEP * (len(writer.keywords.get("enum", ())) // 10))
         yield from _changed_keywords(writer, reader)
         if reader.name == "integer" and writer.name != "integer":
             yield "", "the type was narrowed from number to integer"
@@ -313,10 +319,22 @@ class _Comparison:
     def _model_of(self, node: Node, name: str) -> tuple[bool, Subschema | None]:
         """As `_model`, for a property that the schema does not declare."""
         patterns = node.named("patternProperties")
-        self._spend(len(patterns))
+        self._spend(_STEP * (1 + len(patterns)))
         is_open, covering = _model(_additional_properties(node))
-        matching = (schema for pattern, schema in patterns.items() if _matches(pattern, name))
+        matching = (schema for pattern, schema in patterns.items() if self._matches(pattern, name))
         return is_open and not patterns, next(matching, covering)
+
+    def _matches(self, pattern: str, name: str) -> bool:
+        if pattern not in self._patterns:
+            self._spend(_STEP * (len(pattern) // 10))
+            self._patterns[pattern] = _compiled(pattern)
+            found = self._patterns[pattern]
+            self._spend(_STEP * (found.programsize if found else _INSTRUCTIONS_MAX) // 10)
+        found = self._patterns[pattern]
+        if found is None:
+            return False
+        self._spend(_STEP * (len(name) * found.programsize // 25_000))
+        return found.search(name) is not None
 
     def _dependencies(self, writer: Node, reader: Node) -> Iterator[_Reason]:
         older, newer = _dependencies(writer), _dependencies(reader)

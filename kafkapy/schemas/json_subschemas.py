@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
@@ -86,10 +87,14 @@ def parsed(text: str) -> Any:
     def number(digits: str) -> float:
         if math.isfinite(value := float(digits)):
             return value
-        raise ValueError(f"the number {digits} is not supported")
+        raise ValueError(f"the number {digits[:50]} is not supported")
+
+    def integer(digits: str) -> int:
+        number(digits)
+        return int(digits)
 
     try:
-        raw = json.loads(text, parse_constant=number, parse_float=number)
+        raw = json.loads(text, parse_constant=number, parse_float=number, parse_int=integer)
         minified(raw).encode()  # an escaped half of a surrogate pair cannot be stored
     except ValueError as error:
         raise InvalidSchema(f"The schema is not valid JSON: {error}") from None
@@ -400,7 +405,8 @@ def _check_keywords(schema: Subschema) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A schema seen as one kind: a type, an untyped keyword, `any` or `never`.
+    """A schema seen as one kind: a type, an untyped keyword, `any` or `never`. The values of
+    `enum`, `const` and `pattern` are texts of JSON, and `multipleOf` is a fraction.
 
     A schema with several kinds of keywords is an allOf of its parts, and a list of types an anyOf.
     """
@@ -425,6 +431,15 @@ class Node:
         return {key: self.schema.child(raw) for key, raw in found.items()}
 
 
+def _comparable(keyword: str, value: Any) -> Any:
+    """A value as it is compared. A node keeps it, because it is compared with those of others."""
+    if keyword == "enum":
+        return {minified(one, sort_keys=True): None for one in value}
+    if keyword == "multipleOf":
+        return Fraction(str(value))
+    return minified(value, sort_keys=True) if keyword in ("const", "pattern") else value
+
+
 def node_of(schema: Subschema) -> Node:
     """The node of a schema that is not only a reference."""
     parts = [] if isinstance(schema.raw, bool) else schema.parts()
@@ -434,7 +449,7 @@ def node_of(schema: Subschema) -> Node:
     if len(parts) > 1:
         name = " and ".join(str(part.get("type", next(iter(part)))) for part in parts)
         return Node(schema, "allOf", name, {}, tuple(replace(schema, raw=part) for part in parts))
-    part = parts[0]
+    part = {key: _comparable(key, value) for key, value in parts[0].items()}
     for kind in _UNTYPED:
         if kind in part:
             combined = part[kind] if kind.endswith("Of") else []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import re2
 
 from kafkapy.schemas import json_schema
 from kafkapy.schemas.json_schema import JsonSchema, parse_json_schema
@@ -528,6 +530,35 @@ def test_comparisons_that_are_known_count_too(monkeypatch: pytest.MonkeyPatch) -
         return {"anyOf": refs, "definitions": {"a": STRING}}
 
     expect(union("older"), union("newer"), TOO_MANY_COMPARISONS)
+
+
+def test_values_are_made_text_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be large, and are compared in pairs."""
+    dumps = Mock(side_effect=json.dumps)
+    monkeypatch.setattr(json, "dumps", dumps)
+    older, newer = ([{"const": {"a": sign * n}} for n in range(40)] for sign in (1, -1))
+    expect(any_of(*older), any_of(*newer), "were changed")
+    assert 0 < dumps.call_count < 4 * 80
+
+
+def patterns(*names: str, size: int = 30) -> dict[str, Any]:
+    """An object with a property for each name, and patterns that match none of them."""
+    large = {rf"^{n}(\pL{{40}}){{3}}": STRING for n in range(size)}
+    return {**closed(**dict.fromkeys(names, STRING)), "patternProperties": large}
+
+
+def test_a_pattern_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = Mock(side_effect=re2.compile)
+    monkeypatch.setattr(re2, "compile", compiled)
+    expect(patterns("a", "b", "c"), patterns(), "removed from a closed content model")
+    assert compiled.call_count == 30
+
+
+def test_large_patterns_count_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern may take milliseconds to be compiled."""
+    monkeypatch.setattr(json_schema, "COMPARISONS_MAX", 1000)
+    expect(patterns("a"), patterns(), TOO_MANY_COMPARISONS)
+    expect(patterns("a", size=1), patterns(size=1), "removed from a closed content model")
 
 
 def test_a_comparison_gives_up() -> None:
