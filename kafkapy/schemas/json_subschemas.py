@@ -75,6 +75,8 @@ _WITH_SCHEMAS: Final = frozenset(
 # Clients choose identifiers and references, and other requests wait.
 _URI_LENGTH_MAX: Final = 2_000
 _URIS_MAX: Final = 50_000
+# The sizes of all schemas, each counted once more when it is validated, which takes 25 us.
+_SIZE_MAX: Final = 250_000
 
 
 def parsed(text: str) -> Any:
@@ -187,6 +189,8 @@ class _Documents:
 
     def __init__(self, raw: Any, references: Mapping[str, Any]) -> None:
         self.targets: Final[dict[int, Subschema]] = {}
+        self._left = _SIZE_MAX
+        self._validators: Final[dict[str, Any]] = {}
         self._by_uri: Final[dict[str, Any]] = {}
         self._by_anchor: Final[dict[tuple[int, str], Any]] = {}
         self._scopes: Final[dict[int, _Scope]] = {}
@@ -206,7 +210,9 @@ class _Documents:
             for name, other in others.items():
                 self._by_uri.setdefault(_uri(base, name), other.resource)
         for one in (scope, *others.values()):
-            self._add(one.resource, one)
+            if not self.has(one.resource):
+                self._count(one.resource)
+                self._add(one.resource, one)
 
     def _document(self, uri: str, raw: Any, default_draft: str) -> _Scope:
         draft = _draft(raw, default_draft)
@@ -227,6 +233,25 @@ class _Documents:
                 self._by_anchor.setdefault((id(scope.resource), name), raw)
             self._scopes[id(raw)] = scope
             waiting += ((each, scope) for each in _inside(raw, scope.draft))
+
+    def check(self, schema: Subschema) -> None:
+        """Validate a schema by the metaschema of its draft.
+
+        Raises:
+            InvalidSchema: a keyword has a wrong value, or there are too many schemas.
+        """
+        self._count(schema.raw)
+        if schema.draft not in self._validators:
+            self._validators[schema.draft] = _validator_of_schemas(schema.draft)
+        for error in self._validators[schema.draft].iter_errors(schema.raw):
+            path = "".join(f"/{step}" for step in error.path)
+            message = " ".join(error.message.split())
+            raise InvalidSchema(f"#{path}: {message[:200]}")
+
+    def _count(self, raw: Any) -> None:
+        self._left -= _size(raw)
+        if self._left < 0:
+            raise InvalidSchema("The schema, with its references, has too many parts")
 
     def has(self, raw: Any) -> bool:
         """Whether a schema is a part of the documents; `Subschema.parts` makes others."""
@@ -363,7 +388,7 @@ def validate(root: Subschema) -> None:
         if not inside:
             found = referenced.pop()
             if id(found.raw) not in seen:
-                _check_keywords(found)
+                found.documents.check(found)
                 inside.append(found)
             continue
         here = inside.pop()
@@ -390,17 +415,58 @@ def fault_of(root: Subschema, value: Any) -> str | None:
     return None if found is None else f"{found.json_path}: {found.message}"
 
 
-def _check_keywords(schema: Subschema) -> None:
+def _size(raw: Any) -> int:
+    """The number of schemas that a schema can have inside."""
+    found, waiting = 0, [raw]
+    while waiting:
+        one = waiting.pop()
+        found += isinstance(one, dict | list | bool)
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return found
+
+
+def _unique_items(_: Any, is_unique: bool, items: Any, __: Any) -> Iterator[Any]:
+    """The keyword `uniqueItems`; that of `jsonschema` compares each item with each."""
+    from jsonschema import ValidationError
+
+    texts = [minified(one, sort_keys=True) for one in items] if isinstance(items, list) else []
+    if is_unique and len(set(texts)) < len(texts):
+        yield ValidationError(f"{items!r} has non-unique elements")
+
+
+def _any_of(validator: Any, schemas: list[Any], value: Any, _: Any) -> Iterator[Any]:
+    """The keyword `anyOf`; that of `jsonschema` collects all errors."""
+    from jsonschema import ValidationError
+
+    if not any(validator.evolve(schema=each).is_valid(value) for each in schemas):
+        yield ValidationError(f"{value!r} is not valid under any of the given schemas")
+
+
+def _validator_of_schemas(draft: str) -> Any:
+    """A validator by the metaschema of a draft. No formats: Python refuses some patterns that other
+    languages accept."""
     import jsonschema  # brokers without a schema registry do not need it
 
-    validator = getattr(jsonschema, f"Draft{schema.draft}Validator")
-    try:
-        # No formats: Python refuses some patterns that other languages accept.
-        validator.check_schema(schema.raw, format_checker=jsonschema.FormatChecker([]))
-    except jsonschema.SchemaError as error:
-        path = "".join(f"/{step}" for step in error.path)
-        message = " ".join(error.message.split())
-        raise InvalidSchema(f"#{path}: {message[:200]}") from None
+    validator = getattr(jsonschema, f"Draft{draft}Validator")
+    rules = {"uniqueItems": _unique_items, "anyOf": _any_of}
+    metaschema = _in_one_part(validator.META_SCHEMA)
+    return jsonschema.validators.extend(validator, rules)(metaschema)
+
+
+def _in_one_part(metaschema: dict[str, Any]) -> Any:
+    """A metaschema without an identifier. Those since 2019-09 consist of parts that refer to the
+    whole one for each schema inside: validation takes ten times as long as with one part."""
+    from jsonschema_specifications import REGISTRY
+
+    own = ("id", "$id", "$schema", "allOf")
+    found = {key: value for key, value in metaschema.items() if key not in own}
+    for part in metaschema.get("allOf", ()):
+        contents = REGISTRY.contents(urljoin(metaschema["$id"], part["$ref"]))
+        for key in ("properties", "$defs"):
+            found[key] = found.get(key, {}) | contents.get(key, {})
+    text = re.sub(r'"meta/\w+#', '"#', json.dumps(found))
+    text = re.sub(r'"\$dynamicRef": "#meta"|"\$recursiveRef": "#"', '"$ref": "#"', text)
+    return json.loads(text)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from kafkapy.schemas import json_subschemas
 from kafkapy.schemas.json_schema import parse_json_schema
 from kafkapy.schemas.parsed_schema import InvalidSchema
-from tests.unit.schemas.steps import assert_linear
+from tests.unit.schemas.steps import assert_linear, steps
 
 DRAFT_4 = '"$schema": "http://json-schema.org/draft-04/schema#"'
 DRAFT_2019 = '"$schema": "https://json-schema.org/draft/2019-09/schema"'
@@ -186,6 +188,51 @@ def test_a_text_of_many_references_is_parsed_once() -> None:
         return lambda: parse_json_schema(text, dict.fromkeys(names, other))
 
     assert_linear(parse, 50)
+
+
+def test_too_many_parts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each level of the nested schema is validated on its own, the innermost first."""
+    monkeypatch.setattr(json_subschemas, "_SIZE_MAX", 2000)
+    nested: dict[str, Any] = {"anyOf": [{}] * 100}
+    for _ in range(20):
+        nested = {"not": nested}
+    refs = [{"$ref": "#/unknown" + "/not" * depth} for depth in range(20, 0, -1)]
+    for raw in ({"unknown": nested, "anyOf": refs}, {"anyOf": [{}] * 2000}, {"enum": [[]] * 2000}):
+        with pytest.raises(InvalidSchema, match="with its references, has too many parts"):
+            parse_json_schema(json.dumps(raw), {})
+    parse_json_schema(json.dumps({"unknown": nested, "anyOf": refs[:1]}), {})
+
+
+def mixed(size: int) -> list[Any]:
+    return [one for n in range(size) for one in (n, str(n), {"a": n})]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        lambda size: {**json.loads(f"{{{DRAFT_4}}}"), "enum": mixed(size)},
+        lambda size: {"dependencies": {"a": mixed(size)}},
+        lambda size: {"anyOf": [{"type": "string"}] * size},
+    ],
+)
+def test_a_metaschema_takes_linear_time(raw: Callable[[int], dict[str, Any]]) -> None:
+    def parse(size: int) -> Callable[[], Any]:
+        text = json.dumps(raw(size))
+
+        def run() -> None:
+            with contextlib.suppress(InvalidSchema):
+                parse_json_schema(text, {})
+
+        return run
+
+    assert_linear(parse, 100)
+
+
+@pytest.mark.parametrize("draft", [DRAFT_2019, DRAFT_2020])
+def test_a_metaschema_of_many_parts_does_not_take_longer(draft: str) -> None:
+    inside = '"anyOf": [{}' + ", {}" * 500 + "]"
+    old, new = (f"{{{head}, {inside}}}" for head in (DRAFT_4, draft))
+    assert steps(lambda: parse_json_schema(new, {})) < 2 * steps(lambda: parse_json_schema(old, {}))
 
 
 def test_references_of_references_must_be_resolved_too() -> None:
