@@ -23,6 +23,7 @@ from kafkapy.record.batch_header import (
     read_header,
 )
 from kafkapy.record.batch_rules import (
+    COMPRESSION_RATIO_MAX,
     RECORD_BYTES_MIN,
     BatchRules,
     ByteBudget,
@@ -124,10 +125,21 @@ def _payload(
     records: Buffer, header: BatchHeader, budget: ByteBudget | None, read_records: int = 0
 ) -> bytes:
     """The records section, decompressed, as `records_view` returns it."""
-    payload = records_view(records, header, max_bytes=PRODUCED_BYTES_MAX)
+    try:
+        payload = records_view(records, header, max_bytes=PRODUCED_BYTES_MAX)
+    except ApiError:
+        if budget is not None:
+            budget.spend(_failed_bytes(header, PRODUCED_BYTES_MAX))
+        raise
     if budget is not None:
         budget.spend(len(payload), min(read_records, len(payload) // RECORD_BYTES_MIN))
     return payload
+
+
+def _failed_bytes(header: BatchHeader, limit: int) -> int:
+    """The most bytes, up to `limit`, that were decompressed before a batch was refused. To fail at
+    the limit takes as long as to succeed."""
+    return min(header.size * COMPRESSION_RATIO_MAX[header.attributes & CODEC_MASK], limit)
 
 
 def _keys_missing(indexes: list[int]) -> InvalidRecords:
@@ -208,6 +220,9 @@ def _rows(
                 yield RecordData(key, value, timestamp)
                 index += 1
             pause()
+    except ApiError:
+        left_bytes -= _failed_bytes(header, left_bytes)
+        raise
     finally:
         if budget is not None:
             budget.spend(CONVERTED_BYTES_MAX - left_bytes)

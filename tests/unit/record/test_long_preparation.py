@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkapy.common.errors import ApiError
-from kafkapy.record import batch_rules, long_preparation
+from kafkapy.record import batch_rules, long_preparation, rewriting
 from kafkapy.record.batch_rules import BatchRules, ByteBudget, NeedsThread, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
@@ -160,6 +160,42 @@ def test_a_refused_batch_uses_room_as_well(monkeypatch: pytest.MonkeyPatch) -> N
         ahead = prepare_fully(batch(Codec.GZIP, 100_000, key=None), LONG, budget)
         with pytest.raises(ApiError, match=reason):
             ahead.take(COMPACTED, NOW_MS, PRODUCE_VERSION_ZSTD)
+
+
+@pytest.mark.parametrize(
+    ("records", "long", "limit"),
+    [
+        (batch(Codec.ZSTD, 100_000), LONG, "PRODUCED_BYTES_MAX"),
+        (
+            wrapper(1, Codec.GZIP, message(1, 0, b"k", bytes(100_000))),
+            NeedsThread(PLAIN, NOW_MS, 2),
+            "CONVERTED_BYTES_MAX",
+        ),
+    ],
+    ids=["batch", "message set"],
+)
+def test_a_failed_decompression_uses_room_as_well(
+    records: bytes, long: NeedsThread, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1 MB of batches that do not decompress within the limit took the thread for 25 seconds."""
+    monkeypatch.setattr(batch_rules, "BUDGET_BYTES_MIN", 60_000)
+    monkeypatch.setattr(rewriting, limit, 50_000)
+    budget = ByteBudget(0)
+    for reason in ("decompress within 50000", "decompress within 50000", "unfold to too many"):
+        ahead = prepare_fully(records, long, budget)
+        with pytest.raises(ApiError, match=reason):
+            ahead.take(long.rules, NOW_MS, 11)
+
+
+def test_a_short_batch_that_fails_uses_little_room() -> None:
+    """The other batches of the request are not refused for it."""
+    damaged = batch(Codec.SNAPPY)
+    cut = patched(damaged[:-5])
+    budget = ByteBudget(0)
+    for _ in range(3):
+        with pytest.raises(ApiError, match="decompress"):
+            prepare_fully(cut, LONG, budget).take(COMPACTED, NOW_MS, 11)
+    assert prepare_fully(batch(Codec.GZIP), LONG, budget).take(COMPACTED, NOW_MS, 11).header
 
 
 def test_others_get_their_turn_between_wrappers() -> None:
