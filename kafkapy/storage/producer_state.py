@@ -113,19 +113,21 @@ class ProducerState:
     stable offset back.
     """
 
-    __slots__ = ("_ongoing", "_unreplicated", "producers")
+    __slots__ = ("_first_unreplicated", "_ongoing", "_unreplicated", "producers")
 
     def __init__(self) -> None:
         self.producers: dict[int, ProducerEntry] = {}
         # By first offset, ascending: transactions begin in the order of the log.
         self._ongoing: dict[int, int] = {}
         self._unreplicated: dict[int, int] = {}
+        self._first_unreplicated: int | None = None  # their minimum: each append needs it
 
     def load(self, entries: list[ProducerEntry]) -> None:
         """Replace the state with the content of a snapshot, or with nothing."""
         self.producers.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self._first_unreplicated = None
         for entry in entries:
             self.producers[entry.producer_id] = entry
         started = [e for e in entries if e.transaction_first_offset != NO_OFFSET]
@@ -264,6 +266,7 @@ class ProducerState:
         """
         self._ongoing.pop(transaction.first_offset, None)
         self._unreplicated[transaction.first_offset] = transaction.last_offset
+        self._first_unreplicated = _lower(self._first_unreplicated, transaction.first_offset)
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Remove the completed transactions whose markers are below `high_watermark`."""
@@ -271,15 +274,15 @@ class ProducerState:
             self._unreplicated = {
                 first: last for first, last in self._unreplicated.items() if last >= high_watermark
             }
+            self._first_unreplicated = min(self._unreplicated, default=None)
 
     @property
     def first_unstable_offset(self) -> int | None:
         """The start of the oldest transaction that is open or not replicated yet."""
         first = next(iter(self._ongoing), None)
-        if not self._unreplicated:
-            return first
-        unreplicated = min(self._unreplicated)
-        return unreplicated if first is None else min(first, unreplicated)
+        return (
+            self._first_unreplicated if first is None else _lower(self._first_unreplicated, first)
+        )
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Remove the producers idle for `expiration_ms` without an open transaction. Returns their
@@ -292,6 +295,10 @@ class ProducerState:
 
     def __iter__(self) -> Iterator[ProducerEntry]:
         return iter(self.producers.values())
+
+
+def _lower(known: int | None, offset: int) -> int:
+    return offset if known is None or offset < known else known
 
 
 def is_expired(entry: ProducerEntry, now_ms: int, expiration_ms: int) -> bool:

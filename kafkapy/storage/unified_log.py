@@ -462,14 +462,14 @@ class UnifiedLog:
                 record_count += max(header.record_count, 0)
             max_timestamp = newest.max_timestamp
             segment = self._segment_for(size, max_timestamp, first.base_offset, last_offset, now_ms)
+            if any(header.attributes & CONTROL_BIT for _, header in batches):
+                local.check_descriptors()
             for _, header in batches:  # after the roll, which may fail
                 if header.magic < MAGIC:
                     self.epochs.clear()
                 elif header.partition_leader_epoch > self.epochs.latest:
                     local.check_descriptors()  # the epoch may be written later (`defer_writes`)
                     self.epochs.assign(header.partition_leader_epoch, header.base_offset)
-                if header.attributes & CONTROL_BIT:
-                    local.check_descriptors()
             segment.append(
                 [memoryview(records)[:size]], size, -1, last_offset, max_timestamp,
                 newest.last_offset, self.config.index_interval_bytes,
@@ -479,7 +479,7 @@ class UnifiedLog:
                 if header.producer_id >= 0:
                     marker = appended_marker(header, records, position)
                     self.producers.append(header, header.base_offset, marker, segment)
-                    self.first_unstable_offset = self.producers.state.first_unstable_offset
+            self.first_unstable_offset = self.producers.state.first_unstable_offset
         except OSError as error:
             raise self._failure(error, local.log_end_offset != base_offset) from error
         if local.log_end_offset - local.recovery_point >= self.config.flush_messages:

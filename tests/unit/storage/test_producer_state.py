@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from random import Random
+
 import pytest
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import BatchHeader, read_header
 from kafkapy.record.builder import build_batch
 from kafkapy.record.control import ControlRecordType, EndTransactionMarker
-from kafkapy.storage.producer_state import ProducerEntry, ProducerState, is_expired
+from kafkapy.storage.producer_state import (
+    CompletedTransaction,
+    ProducerEntry,
+    ProducerState,
+    is_expired,
+)
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.log_builder import row
 
@@ -135,6 +143,44 @@ def test_the_oldest_open_transaction_holds_the_stable_offset() -> None:
     assert state.first_unstable_offset == 0
     state.on_high_watermark(4)
     assert state.first_unstable_offset is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_unstable_offset_is_the_least_of_all(seed: int) -> None:
+    state, random = ProducerState(), Random(seed)
+    ongoing: dict[int, int] = {}
+    unreplicated: dict[int, int] = {}
+    high_watermark = 0
+    for offset in range(200):
+        pid = random.randrange(5)
+        if pid not in ongoing:
+            state.append(data(0, pid=pid, transactional=True), offset, None)
+            ongoing[pid] = offset
+        elif random.random() < 0.5:
+            completed = state.append(control(pid=pid), offset, COMMIT)
+            assert completed is not None
+            state.complete(completed)
+            unreplicated[ongoing.pop(pid)] = offset
+        else:
+            high_watermark = random.randrange(high_watermark, offset + 1)
+            state.on_high_watermark(high_watermark)
+            unreplicated = {f: last for f, last in unreplicated.items() if last >= high_watermark}
+        least = min([*ongoing.values(), *unreplicated], default=None)
+        assert state.first_unstable_offset == least
+
+
+def test_each_append_finds_the_first_unstable_offset_without_a_search() -> None:
+    """A leader whose follower lags had tens of thousands of transactions to search."""
+
+    class Unsearched(dict[int, int]):
+        def __iter__(self) -> Iterator[int]:
+            raise AssertionError("searched")
+
+    state = ProducerState()
+    state._unreplicated = Unsearched()
+    for first in (4, 2, 6):
+        state.complete(CompletedTransaction(1, first, 10 + first, False))
+    assert state.first_unstable_offset == 2
 
 
 def test_a_marker_without_a_transaction_completes_nothing_but_fences() -> None:

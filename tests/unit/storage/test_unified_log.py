@@ -10,7 +10,9 @@ from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import iter_headers, read_header
 from kafkapy.record.builder import build_batch
 from kafkapy.record.codec import Codec
+from kafkapy.storage.local_log import LocalLog
 from kafkapy.storage.log_append import AppendOrigin, UnexpectedAppendOffset
+from kafkapy.storage.producer_state import ProducerState
 from tests.harness.cores.ports import NOW_MS
 from tests.harness.storage.batches import flip, raw_batch, row_bytes
 from tests.harness.storage.log_builder import LogBuilder, read_all, row
@@ -262,6 +264,36 @@ def test_aborted_transactions_are_told_with_a_read(tmp_path: Path) -> None:
     aborted = log.read(0, 10_000, 6, True, include_aborted=True).aborted_transactions
     assert aborted == [(1, 0, 3, 4)]
     assert log.read(4, 10_000, 6, True, include_aborted=True).aborted_transactions == []
+
+
+def test_a_set_of_many_transactions_takes_as_many_searches_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each batch, the append searched all earlier transactions of the set, and opened a
+    file.
+    """
+    leader = LogBuilder(tmp_path / "leader")
+    for sequence in range(20):
+        leader.produce(1, sequence, is_transactional=True)
+        leader.end_transaction(1, commit=True)
+    follower = LogBuilder(tmp_path / "follower").log
+    calls: list[str] = []
+    search, check = ProducerState.first_unstable_offset.fget, LocalLog.check_descriptors
+    assert search is not None
+
+    def counted_search(state: ProducerState) -> int | None:
+        calls.append("search")
+        return search(state)
+
+    def counted_check(local: LocalLog) -> None:
+        calls.append("check")
+        check(local)
+
+    monkeypatch.setattr(ProducerState, "first_unstable_offset", property(counted_search))
+    monkeypatch.setattr(LocalLog, "check_descriptors", counted_check)
+    follower.append_as_follower(leader.log.read(0, 1_000_000, 40, True).records, NOW_MS)
+    assert follower.first_unstable_offset == 0
+    assert (calls.count("search"), calls.count("check")) == (1, 2)  # one check for the epoch
 
 
 def test_an_open_transaction_whose_start_is_deleted_holds_readers_at_the_log_start(
