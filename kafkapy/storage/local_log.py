@@ -438,6 +438,18 @@ class LocalLog:
         for segment in self.segments:
             segment.records.close_handle()
 
+    def aborted_in(self, read: SegmentRead, upper_bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions with data in a read below `upper_bound`, and perhaps some just
+        behind it.
+        """
+        start, base_offset, position = read.metadata
+        segment = self.segments.get(base_offset)
+        stop = None if segment is None else segment.offset_above(position + len(read.records))
+        stop = read.end_offset if stop is None else stop
+        return self.aborted_transactions(
+            start, upper_bound if stop is None else min(stop, upper_bound)
+        )
+
     def aborted_transactions(self, start: int, stop: int) -> list[AbortedTransaction]:
         """The aborted transactions with data in [start, stop), by first offset."""
         found: list[AbortedTransaction] = []

@@ -359,6 +359,21 @@ class LogSegment:
             max_bytes = size
         return Slice(position, max(min(end - position, max_bytes), 0), size)
 
+    def offset_above(self, position: int) -> int | None:
+        """An offset above those of the batches that begin before `position`, if the index has one
+        (`LogSegment.fetchUpperBoundOffset`).
+        """
+        known = self.offset_index.set_from(position)
+        if known is None:
+            return None
+        # A flipped bit in the index must not hide the aborted transactions of a read.
+        with suppress(ApiError):
+            first = next(self.records.headers(known[1]), None)
+            if first is not None and first[1].base_offset <= known[0]:
+                return known[0]
+        self._warn_index_mismatch()
+        return None
+
     def find_by_timestamp(
         self, timestamp: int, start_offset: int, search: Search = first_record
     ) -> TimestampOffset | None:
@@ -440,6 +455,7 @@ class LogSegment:
         self.finish_indexes()
         self.records.truncate(self.records.size)
         self._recent_batches.clear()
+        self.transaction_index.release()
         self._dirty = False
         return True
 

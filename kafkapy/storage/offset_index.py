@@ -35,6 +35,14 @@ class OffsetIndex(IndexFile):
         n = self.search(1, position)
         return int(self.entry(n - 1)[1]) if n else 0
 
+    def set_from(self, position: int) -> tuple[int, int] | None:
+        """(last offset, position) of the first known set that begins at or after `position`."""
+        n = self.search(1, position - 1)
+        if n == self.count:
+            return None
+        relative, at = self.entry(n)
+        return self.base_offset + relative, at
+
     def truncate_to(self, offset: int) -> None:
         """Drop the entries whose offset is at or above `offset`."""
         self.truncate_to_entries(self.search(0, offset - self.base_offset - 1))

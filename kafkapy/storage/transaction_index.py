@@ -6,7 +6,7 @@ The first entry creates the file; most segments never have one.
 from __future__ import annotations
 
 from bisect import bisect_left
-from operator import attrgetter
+from collections.abc import Callable
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -15,7 +15,7 @@ from kafkapy.storage.filesystem import FileSystem, read_file
 
 _ENTRY: Final = Struct(">hqqqq")
 _VERSION: Final = 0
-_LAST_OFFSET: Final = attrgetter("last_offset")
+_ENTRIES_PER_READ: Final = 100
 
 
 class AbortedTransaction(NamedTuple):
@@ -32,15 +32,19 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """Entries in the order of their markers, read from the file on first use."""
+    """Entries in the order of their markers.
 
-    __slots__ = ("_entries", "base_offset", "fs", "path")
+    After an append, those of the active segment are kept in memory. Those of a closed segment are
+    not: look-ups search the file.
+    """
+
+    __slots__ = ("_data", "base_offset", "fs", "path")
 
     def __init__(self, fs: FileSystem, path: str, base_offset: int, file_size: int) -> None:
         self.fs = fs
         self.path = path
         self.base_offset = base_offset
-        self._entries: list[AbortedTransaction] | None = None if file_size else []
+        self._data: bytearray | None = None if file_size else bytearray()  # None: see the file
 
     def entries(self) -> list[AbortedTransaction]:
         """All entries.
@@ -48,12 +52,9 @@ class TransactionIndex:
         Raises:
             ApiError: CORRUPT_MESSAGE if the file has another format.
         """
-        if self._entries is None:
-            self._entries = self._load()
-        return self._entries
+        return self._parse(read_file(self.fs, self.path) if self._data is None else self._data)
 
-    def _load(self) -> list[AbortedTransaction]:
-        data = read_file(self.fs, self.path)
+    def _parse(self, data: bytes | bytearray) -> list[AbortedTransaction]:
         if len(data) % _ENTRY.size:
             raise self._corrupt(f"its size {len(data)} is not a multiple of {_ENTRY.size}")
         found: list[AbortedTransaction] = []
@@ -69,27 +70,35 @@ class TransactionIndex:
 
     def append(self, entry: AbortedTransaction) -> None:
         """Add an entry, and write it to the file at once."""
-        entries = self.entries()
+        data = self._data
+        if data is None:
+            data = bytearray(read_file(self.fs, self.path))
+            self._parse(data)
+        row = _ENTRY.pack(_VERSION, *entry)
         file = self.fs.open(self.path, create=True)
         try:
-            file.pwritev([_ENTRY.pack(_VERSION, *entry)], len(entries) * _ENTRY.size)
+            file.pwritev([row], len(data))
         finally:
             file.close()
-        entries.append(entry)
+        data += row
+        self._data = data
+
+    def release(self) -> None:
+        """Free the memory of the entries, because the segment is closed."""
+        if self._data:
+            self._data = None
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries whose marker is at or above `offset`."""
         entries = self.entries()
-        kept = [entry for entry in entries if entry.last_offset < offset]
-        if len(kept) < len(entries):
-            self._truncate(len(kept))
-            self._entries = kept
+        count = sum(entry.last_offset < offset for entry in entries)
+        if count < len(entries):
+            self._truncate(count)
 
     def reset(self) -> None:
         """Drop every entry, also if the file is corrupt."""
-        if self._entries != []:
+        if self._data is None or self._data:
             self._truncate(0)
-            self._entries = []
 
     def is_sane(self) -> bool:
         """Whether every entry is readable and belongs here."""
@@ -105,17 +114,46 @@ class TransactionIndex:
             file.truncate(count * _ENTRY.size)
         finally:
             file.close()
+        if self._data is not None:
+            del self._data[count * _ENTRY.size :]
+        elif count == 0:
+            self._data = bytearray()
 
     def collect(self, fetch_offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
         """The entries that overlap [fetch_offset, upper), and whether later segments have no
         more.
         """
+        data = self._data
+        if data is not None:
+            return self._collect(fetch_offset, upper, len(data), lambda at: data[at])
+        file = self.fs.open(self.path)
+        try:
+            read = lambda at: file.pread(at.stop - at.start, at.start)  # noqa: E731
+            return self._collect(fetch_offset, upper, file.size(), read)
+        finally:
+            file.close()
+
+    def _collect(
+        self,
+        fetch_offset: int,
+        upper: int,
+        size: int,
+        read: Callable[[slice[int, int, int]], bytes | bytearray],
+    ) -> tuple[list[AbortedTransaction], bool]:
         found: list[AbortedTransaction] = []
-        entries = self.entries()
-        for i in range(bisect_left(entries, fetch_offset, key=_LAST_OFFSET), len(entries)):
-            entry = entries[i]
-            if entry.first_offset < upper:
-                found.append(entry)
-            if entry.last_stable_offset >= upper:
-                return found, True
+        starts = range(0, size, _ENTRY.size)
+        first = bisect_left(
+            starts,
+            fetch_offset,
+            key=lambda at: self._parse(read(slice(at, at + _ENTRY.size)))[0].last_offset,
+        )
+        for i in range(first, len(starts), _ENTRIES_PER_READ):
+            at = starts[i]
+            for entry in self._parse(
+                read(slice(at, min(at + _ENTRIES_PER_READ * _ENTRY.size, size)))
+            ):
+                if entry.first_offset < upper:
+                    found.append(entry)
+                if entry.last_stable_offset >= upper:
+                    return found, True
         return found, False

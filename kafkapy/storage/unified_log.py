@@ -550,8 +550,8 @@ class UnifiedLog:
                 info = FetchDataInfo(found.records, found.metadata)
                 info.first_entry_incomplete = found.first_entry_incomplete
                 if include_aborted:
-                    stop = upper_bound if found.end_offset is None else found.end_offset
-                    info.aborted_transactions = self.aborted_transactions(start_offset, stop)
+                    with self._convert_disk_errors():
+                        info.aborted_transactions = self.local.aborted_in(found, upper_bound)
                 return info
             start_offset = upper_bound
         aborted: list[AbortedTransaction] | None = [] if include_aborted else None

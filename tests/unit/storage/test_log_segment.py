@@ -210,6 +210,24 @@ def test_a_flipped_bit_of_an_index_hides_no_record(tmp_path: Path) -> None:
         flip(path, bit)
 
 
+def test_a_flipped_bit_of_an_index_lowers_no_upper_bound(tmp_path: Path) -> None:
+    """A read below it would lack aborted transactions."""
+    made = Segment(tmp_path)
+    positions = [made.append(1, padding=58) for _ in range(16)]
+    made.segment.become_inactive()
+    segment = made.reopen()
+    assert [segment.offset_above(at) for at in positions[2:5]] == [1002, 1003, 1004]
+    assert segment.offset_above(segment.size) is None
+    path = tmp_path / "00000000000000001000.index"
+    for bit in range(8 * path.stat().st_size):
+        flip(path, bit)
+        segment = made.reopen()
+        for i, at in enumerate(positions):
+            found = segment.offset_above(at)
+            assert found is None or found >= 1000 + i, bit
+        flip(path, bit)
+
+
 def test_a_flipped_bit_of_an_index_moves_no_truncation(tmp_path: Path) -> None:
     made = Segment(tmp_path)
     positions = [made.append(1, padding=58) for _ in range(16)]

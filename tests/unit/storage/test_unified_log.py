@@ -266,6 +266,41 @@ def test_aborted_transactions_are_told_with_a_read(tmp_path: Path) -> None:
     assert log.read(4, 10_000, 6, True, include_aborted=True).aborted_transactions == []
 
 
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_read_gets_no_aborted_transactions_of_the_rest_of_the_segment(
+    tmp_path: Path, is_closed: bool
+) -> None:
+    """A consumer of a segment of 50,000 got all of them with each fetch."""
+    builder = LogBuilder(tmp_path, index_interval_bytes="200")
+    for sequence in range(50):
+        builder.produce(1, sequence, is_transactional=True)
+        builder.end_transaction(1, commit=False)
+    if is_closed:
+        builder.roll()
+    log, offset, found = builder.log, 0, set()
+    while offset < 100:
+        info = log.read(offset, 400, 100, True, include_aborted=True)
+        last = [h.last_offset for _, h in iter_headers(info.records)][-1]
+        aborted = [entry.first_offset for entry in info.aborted_transactions or ()]
+        assert set(range(offset & ~1, last + 1, 2)) <= set(aborted)
+        assert max(aborted) < last + 10
+        found.update(aborted)
+        offset = last + 1
+    assert found == set(range(0, 100, 2))
+
+
+def test_a_closed_segment_keeps_no_aborted_transactions_in_memory(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path)
+    builder.produce(1, 0, is_transactional=True)
+    builder.end_transaction(1, commit=False)
+    builder.roll().append()
+    for _ in range(2):
+        index = builder.log.segments[0].transaction_index
+        assert builder.log.aborted_transactions(0, 2) == index.entries() == [(1, 0, 1, 2)]
+        assert index._data is None
+        builder.reopen()
+
+
 def test_a_set_of_many_transactions_takes_as_many_searches_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
