@@ -185,11 +185,12 @@ class LogManager:
         return log
 
     @contextmanager
-    def group_commit(self) -> Iterator[None]:
+    def group_commit(self, is_repeated: bool = False) -> Iterator[None]:
         """Make logs that are created or deleted in this context, and new leader epochs, durable at
         its end, with one wait.
 
         If a directory fails at the end, `on_log_dir_failure` is called, as in a background task.
+        `is_repeated`: the writes may be lost, so a lack of descriptors is not a failure.
         """
         durable = self._pool.durable
         try:
@@ -197,7 +198,7 @@ class LogManager:
                 yield
         finally:
             for path in self.live_log_dirs:
-                with self._handle_failures(path):
+                with self._handle_failures(path, is_repeated):
                     durable.commit(path)
             durable.discard_all()
 
@@ -394,11 +395,13 @@ class LogManager:
         logs = list(self.logs.values())
         for start in range(0, len(logs), _LOGS_PER_RETENTION_STEP):
             deleted = 0
-            for log in logs[start : start + _LOGS_PER_RETENTION_STEP]:
-                # The log may have been deleted since the previous step.
-                if self.logs.get(log.topic_partition) is log:
-                    with self._handle_failures(log.log_dir, True):
-                        deleted += log.delete_old_segments(now_ms)
+            # The epochs may be written after the deletions, or not at all: see `LogLoader`.
+            with self.group_commit(is_repeated=True):
+                for log in logs[start : start + _LOGS_PER_RETENTION_STEP]:
+                    # The log may have been deleted since the previous step.
+                    if self.logs.get(log.topic_partition) is log:
+                        with self._handle_failures(log.log_dir, True):
+                            deleted += log.delete_old_segments(now_ms)
             yield deleted
 
     def expire_producers(self, now_ms: int) -> int:

@@ -492,6 +492,39 @@ def test_retention_lets_others_work_between_its_slices(tmp_path: Path) -> None:
     assert manager.offline_log_dirs == []
 
 
+def test_retention_waits_for_the_disk_once_a_slice(tmp_path: Path) -> None:
+    """The event loop stood still for half a second: each log wrote its leader epochs by itself."""
+    disk = CountingFileSystem()
+    manager = manager_of(tmp_path, fs=disk)
+    for partition in range(4):
+        create(manager, partition)
+    manager.update_topic_config("t", {"retention.bytes": "0"})
+    for log in manager.logs.values():
+        for _ in range(2):
+            log.append_as_leader(build_batch([row()]), 3, NOW_MS)
+            log.roll(NOW_MS)
+        log.update_high_watermark(2)
+    disk.waits.clear()
+    assert list(manager.retention_slices(NOW_MS)) == [8]
+    assert disk.waits[0] == 4, "one wait for the four files, then their directories together"
+    for log in manager.logs.values():
+        assert Path(log.directory, "leader-epoch-checkpoint").read_bytes() == b"0\n1\n3 2\n"
+
+
+def test_retention_without_descriptors_fails_no_directory(tmp_path: Path) -> None:
+    disk = ShortForPath(Disk(), "leader-epoch-checkpoint")
+    manager = manager_of(tmp_path, fs=disk)  # type: ignore[arg-type]
+    create(manager, 0)
+    log = manager.logs[TopicPartition("t", 0)]
+    log.append_as_leader(build_batch([row()]), 3, NOW_MS)
+    log.roll(NOW_MS)
+    log.update_high_watermark(1)
+    manager.update_topic_config("t", {"retention.bytes": "0"})
+    disk.descriptors_left = 5
+    assert list(manager.retention_slices(NOW_MS)) == [1]
+    assert (manager.offline_log_dirs, log.epochs.entries()) == ([], [(3, 1)])
+
+
 def waits_of_a_start(root: Path, logs: int) -> int:
     """The disk syncs of a start after a clean stop, with leaders that have no records."""
     manager = manager_of(root)
