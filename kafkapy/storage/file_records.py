@@ -206,6 +206,17 @@ class FileRecords:
             return self.read(position, size)
         return FileRegion(self, position, size)
 
+    def duplicate(self) -> File:
+        """Another handle, for a flush in another thread. If descriptors are short, it is opened
+        anew: files of segments are closed for it.
+        """
+        try:
+            return self.handle().duplicate()
+        except OSError as error:
+            if error.errno not in SHORTAGE_ERRNOS:
+                raise
+            return self._pool.open_file(self.path)
+
     def hold(self) -> HeldFile:
         """The file, open as long as the returned object exists. All callers share it.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.common.ports import Random
 from kafkapy.storage.deletion_queue import DeletionQueue
@@ -21,6 +21,7 @@ from kafkapy.storage.log_names import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     SEGMENT_SUFFIXES,
+    SNAPSHOT_SUFFIX,
     SWAP_SUFFIX,
     offset_file_name,
 )
@@ -28,6 +29,9 @@ from kafkapy.storage.log_offset import LogOffsetMetadata
 from kafkapy.storage.log_segment import RELATIVE_OFFSET_MAX, LogSegment
 from kafkapy.storage.log_segments import LogSegments
 from kafkapy.storage.transaction_index import AbortedTransaction
+
+SEGMENTS_PER_FLUSH: Final = 64
+"""A flush opens about four files of each of its segments at once."""
 
 
 class SegmentRead(NamedTuple):
@@ -43,8 +47,8 @@ class SegmentRead(NamedTuple):
 
 
 class FlushHandle:
-    """One fsync of a log in two steps: `fsync` in a worker thread, then `mark_flushed` in the
-    loop.
+    """One fsync of a log up to `offset`, in two steps: `fsync` in a worker thread, then
+    `mark_flushed` in the loop. `segments` are the unflushed ones that it completes.
     """
 
     __slots__ = (
@@ -57,14 +61,25 @@ class FlushHandle:
         "truncation_count",
     )
 
-    def __init__(self, local: LocalLog, files: list[File], snapshots: Sequence[str]) -> None:
+    def __init__(
+        self,
+        local: LocalLog,
+        offset: int,
+        segments: Sequence[LogSegment],
+        snapshots: Sequence[str],
+        files: list[File],
+    ) -> None:
         self.local = local
         self.directory = local.directory
-        self.offset = local.log_end_offset
-        self.segments = tuple(local.unflushed_segments)
+        self.offset = offset
+        self.segments = frozenset(segments)
         self.snapshots = tuple(snapshots)
         self.truncation_count = local.truncation_count
         self._files = files
+
+    @property
+    def file_count(self) -> int:
+        return len(self._files)
 
     def fsync(self) -> None:
         """Force the files and the names to disk. Raises OSError."""
@@ -369,29 +384,44 @@ class LocalLog:
         segments = self.segments.from_offset(self.recovery_point)
         return sum(segment.size for segment in segments) - point.position
 
+    @property
+    def is_unflushed(self) -> bool:
+        return bool(self.unflushed_segments) or self.recovery_point < self.log_end_offset
+
     def flush_handle(self, snapshots: Sequence[str]) -> FlushHandle:
-        """The open files of the data between the recovery point and the log end offset.
+        """The open files of the data between the recovery point and the log end offset, or the
+        first `SEGMENTS_PER_FLUSH` segments of it. The next flush continues there.
 
         Indexes of the active segment are not included, because recovery rebuilds them after a
         crash.
         """
-        fs = self.pool.fs
-        segments_to_flush = self.segments.from_offset(self.recovery_point)
+        end = self.log_end_offset
+        segments, unflushed = (
+            self.segments.from_offset(self.recovery_point),
+            self.unflushed_segments,
+        )
+        bases = sorted({segment.base_offset for segment in (*segments, *unflushed)})
+        if len(bases) > SEGMENTS_PER_FLUSH:
+            end = min(end, bases[SEGMENTS_PER_FLUSH])
+            segments = [segment for segment in segments if segment.base_offset < end]
+            unflushed = [segment for segment in unflushed if segment.base_offset < end]
+            last = f"{self.directory}/{offset_file_name(end, SNAPSHOT_SUFFIX)}"
+            snapshots = [path for path in snapshots if path <= last]
         files: list[File] = []
         try:
-            for segment in segments_to_flush:
-                files.append(segment.records.handle().duplicate())
-            for path in self._small_files(snapshots):
-                files.append(fs.open(path))
+            for segment in segments:
+                files.append(segment.records.duplicate())
+            for path in self._small_files(unflushed, snapshots):
+                files.append(self.pool.fs.open(path))
         except OSError:
             for file in files:
                 file.close()
             raise
-        return FlushHandle(self, files, snapshots)
+        return FlushHandle(self, end, unflushed, snapshots, files)
 
-    def _small_files(self, snapshots: Sequence[str]) -> list[str]:
+    def _small_files(self, segments: Sequence[LogSegment], snapshots: Sequence[str]) -> list[str]:
         """The files to flush that hold no batches."""
-        indexes = [path for segment in self.unflushed_segments for path in segment.file_paths()[1:]]
+        indexes = [path for segment in segments for path in segment.file_paths()[1:]]
         return [path for path in (*snapshots, *indexes) if self.pool.fs.stat(path) is not None]
 
     def flush_now(self, snapshots: Sequence[str]) -> None:
@@ -412,7 +442,7 @@ class LocalLog:
         for segment in self.segments.from_offset(self.recovery_point):
             segment.records.flush()
         close_files()
-        for path in self._small_files(snapshots):
+        for path in self._small_files(self.unflushed_segments, snapshots):
             with closing(fs.open(path)) as file:
                 file.fsync()
         fs.fsync_dir(self.directory)
@@ -426,9 +456,8 @@ class LocalLog:
         self.unflushed_segments = [s for s in self.unflushed_segments if s not in handle.segments]
         offset = handle.offset
         # Recovery must read a segment that was closed meanwhile, though its batches are flushed.
-        if self.unflushed_segments and (
-            following := self.segments.above(self.unflushed_segments[0].base_offset)
-        ):
+        closed = min((s.base_offset for s in self.unflushed_segments), default=offset)
+        if self.unflushed_segments and (following := self.segments.above(closed)):
             offset = min(offset, following[0].base_offset - 1)
         self.recovery_point = max(self.recovery_point, offset)
         return True

@@ -339,22 +339,22 @@ class UnifiedLog:
 
     def close(self, now_ms: int = 0) -> None:
         """Leave the files as a clean shutdown does: a snapshot, trimmed indexes, all flushed."""
-        handle = self.finish()
-        if handle is not None:
-            self.run_flush(handle)
+        self.finish()
+        while self.is_unflushed:
+            self.run_flush(handle := self.flush_handle())
             self.mark_flushed(handle, now_ms)
         self.local.close_handles()
 
-    def finish(self) -> FlushHandle | None:
-        """The first half of `close`. Returns the handle to flush, if needed."""
+    def finish(self) -> None:
+        """The first half of `close`. Flushes follow while the log `is_unflushed`."""
         with self._convert_disk_errors():
-            end = self.local.log_end_offset
             self.local.finish(self.local.segments.active)
-            if end not in self.producers.snapshots.offsets:
-                self.producers.take_snapshot(end)
-            if self.local.unflushed_segments or self.producers.unflushed:
-                return self.local.flush_handle(self.producers.unflushed)
-            return None
+            if self.log_end_offset not in self.producers.snapshots.offsets:
+                self.producers.take_snapshot(self.log_end_offset)
+
+    @property
+    def is_unflushed(self) -> bool:
+        return self.local.is_unflushed or bool(self.producers.unflushed)
 
     def abandon(self) -> None:
         """Close the files without writing, because the directory failed."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.record.batch_header import iter_headers
+from kafkapy.storage import local_log
 from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.log_offset import LogOffsetMetadata
 from tests.harness.cores.ports import NOW_MS
@@ -119,6 +120,61 @@ def test_flush_moves_the_recovery_point_past_what_it_forced(tmp_path: Path) -> N
     log.mark_flushed(handle, NOW_MS + 7)
     assert (log.recovery_point, log.last_flush_ms) == (2, NOW_MS + 7)
     assert log.local.unflushed_segments == []
+
+
+def test_a_flush_of_many_segments_advances_step_by_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log with more unflushed segments than descriptors was never flushed again."""
+    monkeypatch.setattr(local_log, "SEGMENTS_PER_FLUSH", 3)
+    builder = LogBuilder(tmp_path)
+    for _ in range(7):
+        builder.append().roll()
+    log = builder.append().log
+    points = []
+    while log.local.unflushed_segments:
+        handle = log.flush_handle()
+        assert handle.file_count <= 3 * 4
+        log.run_flush(handle)
+        log.mark_flushed(handle, NOW_MS)
+        points.append(log.recovery_point)
+    assert points == [3, 6, 8]
+    assert log.producers.unflushed == []
+
+
+def test_a_segment_that_is_closed_during_a_flush_waits_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recovery must read it, although the flush had its batches."""
+    monkeypatch.setattr(local_log, "SEGMENTS_PER_FLUSH", 2)
+    builder = LogBuilder(tmp_path)
+    for _ in range(3):
+        builder.append().roll()
+    log = builder.append().log
+    handle = log.flush_handle()
+    log.truncate_to(4)
+    builder.roll().append()
+    log.run_flush(handle)
+    log.mark_flushed(handle, NOW_MS)
+    assert log.recovery_point == 2
+    log.run_flush(handle := log.flush_handle())
+    builder.roll().append()
+    log.mark_flushed(handle, NOW_MS)
+    assert log.recovery_point == 4
+
+
+def test_the_files_of_a_flush_take_the_descriptors_of_segments(tmp_path: Path) -> None:
+    disk = ShortFileSystem(Disk())
+    builder = LogBuilder(tmp_path, disk)
+    for _ in range(3):
+        builder.append().roll()
+    log = builder.append().log
+    for segment in log.segments:
+        segment.records.handle()
+    files = log.flush_handle()
+    files.fsync()
+    disk.descriptors_left = files.file_count - len(log.segments)
+    log.run_flush(log.flush_handle())
 
 
 def test_a_flush_from_before_a_truncation_proves_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, LogDirFailur
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID, Uuid
 from kafkapy.record.builder import build_batch
+from kafkapy.storage import flush_task, local_log
 from kafkapy.storage.disk_errors import StorageShortage
 from kafkapy.storage.filesystem import FileSystem, OsFileSystem, read_file
 from kafkapy.storage.log_config import LogConfig
@@ -322,6 +323,30 @@ def test_the_flush_of_many_logs_takes_the_descriptors_of_one(tmp_path: Path) -> 
         if task.log.topic_partition.partition == 3:
             manager.delete_log(TopicPartition("t", 4))
     assert points == [1] * 19
+
+
+def test_a_shutdown_flushes_logs_of_many_segments_in_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It opened the files of all segments at once. With 300 segments it had no descriptors for
+    them, and was not clean.
+    """
+    monkeypatch.setattr(local_log, "SEGMENTS_PER_FLUSH", 4)
+    monkeypatch.setattr(flush_task, "_OPEN_FILES_MAX", 8)
+    disk = ShortFileSystem(Disk())
+    manager = manager_of(tmp_path, fs=disk, open_files_max=4)  # type: ignore[arg-type]
+    for partition in range(3):
+        create(manager, partition)
+        log = manager.logs[TopicPartition("t", partition)]
+        for _ in range(20):
+            log.append_as_leader(build_batch([row()]), 0, NOW_MS)
+            log.roll(NOW_MS)
+    logs = list(manager.logs.values())
+    disk.descriptors_left = 28
+    manager.shutdown()
+    assert [log.recovery_point for log in logs] == [20] * 3
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    assert disk.descriptors_left == 32, "the four files of segments are closed, too"
 
 
 def test_retention_runs_over_all_logs(tmp_path: Path) -> None:
