@@ -8,7 +8,9 @@ event loop appends the result (`PreparationResult`).
 from __future__ import annotations
 
 from kafkapy.common.errors import ApiError
+from kafkapy.record.batch_header import NO_TIMESTAMP
 from kafkapy.record.batch_rules import BatchRules, ByteBudget, NeedsThread, PreparedBatch
+from kafkapy.record.builder import write_header
 from kafkapy.record.validation import prepare_client_batch
 
 
@@ -34,11 +36,21 @@ class PreparationResult:
         outcome, self._outcome = self._outcome, None
         assert outcome is not None
         if isinstance(outcome, PreparedBatch):
-            return outcome
+            is_timed = outcome.log_append_time != NO_TIMESTAMP
+            return _with_append_time(outcome, now_ms) if is_timed else outcome
         try:
             raise outcome
         finally:
             del outcome
+
+
+def _with_append_time(prepared: PreparedBatch, now_ms: int) -> PreparedBatch:
+    """The batch with the time of its append. While the preparation waited for the thread, other
+    batches were appended, and append times must not decrease within a log.
+    """
+    batch = bytearray(prepared.records)
+    header = write_header(batch, prepared.header._replace(max_timestamp=now_ms))
+    return PreparedBatch(header, batch, now_ms)
 
 
 def without_traceback(error: ApiError) -> ApiError:

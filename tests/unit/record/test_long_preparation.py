@@ -11,6 +11,7 @@ import pytest
 
 from kafkapy.common.errors import ApiError
 from kafkapy.record import batch_rules, long_preparation, rewriting
+from kafkapy.record.batch_crc import validate_crc
 from kafkapy.record.batch_rules import BatchRules, ByteBudget, NeedsThread, PreparedBatch
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
@@ -80,6 +81,23 @@ def test_the_loop_is_not_kept_by(records: bytes, rules: BatchRules, version: int
 )
 def test_what_is_brief_is_done_at_once(records: bytes, rules: BatchRules, version: int) -> None:
     assert isinstance(fast_only(records, rules, version), PreparedBatch)
+
+
+@pytest.mark.parametrize(
+    ("records", "version"),
+    [(batch(Codec.ZSTD), 11), (wrapper(1, Codec.LZ4, message(1, 0, b"k", b"v")), 2)],
+    ids=["batch", "message set"],
+)
+def test_the_append_time_is_that_of_the_append(records: bytes, version: int) -> None:
+    """It was the time before the batch queued: append times went back within a log."""
+    rules = BatchRules(codec=Codec.GZIP, level=-1, log_append_time=True)
+    with pytest.raises(NeedsThread) as long:
+        fast_only(records, rules, version)
+    ahead = prepare_fully(records, long.value, ByteBudget(0))
+    taken = ahead.take(rules, NOW_MS + 5, version)
+    assert taken == prepare_client_batch(memoryview(records), rules, NOW_MS + 5, version)
+    assert (taken.log_append_time, taken.header.max_timestamp) == (NOW_MS + 5, NOW_MS + 5)
+    validate_crc(taken.records, 0, taken.header)
 
 
 def test_a_refusal_is_given_to_who_appends() -> None:
