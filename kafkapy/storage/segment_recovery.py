@@ -145,5 +145,12 @@ def has_sane_indexes(segment: LogSegment, has_offset_index: bool, has_time_index
         and has_time_index
         and segment.offset_index.is_sane(segment.size)
         and segment.time_index.is_sane()
+        and not _lacks_timestamp(segment)
         and segment.transaction_index.is_sane()
     )
+
+
+def _lacks_timestamp(segment: LogSegment) -> bool:
+    """Whether the only time index entry has a zero that is not the timestamp of the batches."""
+    index = segment.time_index
+    return index.count == 1 and index.last_entry[0] == 0 and segment.max_timestamp != 0

@@ -49,8 +49,10 @@ class TimeIndex(IndexFile):
         self.truncate_to_entries(self.search(1, offset - self.base_offset - 1))
 
     def is_sane(self) -> bool:
-        """Whether the last entry is plausible. Zeros are more likely a lost write."""
+        """Whether the last entry is plausible. Zeros are more likely a lost write, unless they are
+        the only entry: timestamps ascend.
+        """
         if self.count == 0:
             return True
         timestamp, relative = self.entry(-1)
-        return bool(timestamp > 0 and relative >= 0)
+        return bool((timestamp > 0 or (timestamp == 0 and self.count == 1)) and relative >= 0)

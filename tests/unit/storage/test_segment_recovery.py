@@ -8,6 +8,7 @@ import pytest
 
 from kafkapy.record.builder import build_batch
 from kafkapy.storage.segment_recovery import ValidBatches, has_sane_indexes, recover_segment
+from tests.harness.cores.call_counts import calls
 from tests.harness.storage.log_builder import LogBuilder, row
 
 LOG = "00000000000000000000.log"
@@ -90,3 +91,26 @@ def test_a_segment_of_one_old_set_recovers(tmp_path: Path) -> None:
     found = recover_segment(builder.log.segments.active, 4096, builder.log.epochs)
     assert found == (len(batch), 1, "")
     assert builder.log.epochs.entries() == []
+
+
+@pytest.mark.parametrize("timestamp", [0, 1])
+def test_records_without_a_time_are_not_read_at_each_clean_start(
+    tmp_path: Path, timestamp: int
+) -> None:
+    """Every segment whose records have the timestamp 0 was read completely."""
+    builder = LogBuilder(tmp_path, index_interval_bytes="100")
+    for _ in range(50):
+        builder.append(row("k", "v" * 50, timestamp))
+    builder.roll().append().stop()
+    counted = calls(builder.open)
+    assert counted["read_header"] < 20
+    assert builder.log.segments[0].time_index.all_entries() == [(timestamp, 0)]
+
+
+def test_a_lost_time_index_of_one_entry_is_rebuilt(tmp_path: Path) -> None:
+    builder = LogBuilder(tmp_path).append(row()).roll().append().stop()
+    path = builder.path("00000000000000000000.timeindex")
+    written = path.read_bytes()
+    path.write_bytes(bytes(12))
+    builder.open()
+    assert path.read_bytes() == written

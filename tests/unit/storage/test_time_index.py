@@ -65,3 +65,10 @@ def test_zeros_are_not_sane(index: TimeIndex, tmp_path: Path) -> None:
     index.write()
     assert not TimeIndex(OsFileSystem(), index.path, 100, 48, 48).is_sane()
     assert TimeIndex(OsFileSystem(), index.path, 100, 48, 0).is_sane()
+
+
+def test_a_timestamp_of_zero_is_sane(tmp_path: Path) -> None:
+    made = TimeIndex(OsFileSystem(), str(tmp_path / "00.timeindex"), 100, 48, 0)
+    made.create()
+    made.maybe_append(0, 100)
+    assert made.is_sane()
