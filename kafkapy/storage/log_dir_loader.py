@@ -27,13 +27,13 @@ logger = logging.getLogger("kafka.log.LogManager")
 class LogDir:
     """One live log directory with the number of its logs in service (`log_count`).
 
-    `checkpointed_partitions`: partitions that a checkpoint on disk may name.
+    `checkpointed_partitions`: the partitions in each checkpoint on disk, by its name.
     """
 
     path: str
     deletions: DeletionQueue
     log_count: int = 0
-    checkpointed_partitions: set[TopicPartition] = field(default_factory=set)
+    checkpointed_partitions: dict[str, frozenset[TopicPartition]] = field(default_factory=dict)
     unfinished_moves: list[TopicPartition] = field(default_factory=list)
     """Logs whose move to this directory was interrupted by the broker's stop."""
 
@@ -100,12 +100,11 @@ def load_log_dir(
             fs.fsync_dir(path)
         elif partitions:
             logger.info("Attempting recovery for all logs in %s: no clean shutdown file", path)
-        points = _offsets_or_none(pool, path, log_names.RECOVERY_POINT_CHECKPOINT)
-        starts = _offsets_or_none(pool, path, log_names.LOG_START_CHECKPOINT) or {}
-        watermarks = _offsets_or_none(pool, path, log_names.HIGH_WATERMARK_CHECKPOINT) or {}
+        points = _checkpoint_or_none(pool, log_dir, log_names.RECOVERY_POINT_CHECKPOINT)
+        starts = _checkpoint_or_none(pool, log_dir, log_names.LOG_START_CHECKPOINT) or {}
+        watermarks = _checkpoint_or_none(pool, log_dir, log_names.HIGH_WATERMARK_CHECKPOINT) or {}
     except OSError as error:
         raise LogDirFailure(path, f"I/O error while loading {path}: {error}") from error
-    log_dir.checkpointed_partitions = {*(points or ()), *starts, *watermarks}
     logs: list[UnifiedLog] = []
     for name, topic_partition, state in partitions:
         directory = f"{path}/{name}"
@@ -168,20 +167,25 @@ def _queue_leftover(
         log_dir.unfinished_moves.append(topic_partition)
 
 
-def _offsets_or_none(pool: FilePool, path: str, name: str) -> dict[TopicPartition, int] | None:
+def _checkpoint_or_none(
+    pool: FilePool, log_dir: LogDir, name: str
+) -> dict[TopicPartition, int] | None:
     """A checkpoint, or None if it is missing, empty or malformed.
 
     The broker starts without it. Recovery reads the logs from their beginning, logs start at their
     first segment, and the replicas compute the high watermark again.
     """
-    found = pool.fs.stat(f"{path}/{name}")
+    path = f"{log_dir.path}/{name}"
+    found = pool.fs.stat(path)
     if found is None or found.size == 0:
         return None
     try:
-        return read_offsets(pool.fs, f"{path}/{name}")
+        offsets = read_offsets(pool.fs, path)
     except MalformedFile as error:
         logger.warning("%s: starting without it", error)
         return None
+    log_dir.checkpointed_partitions[name] = frozenset(offsets)
+    return offsets
 
 
 def choose_log(first: UnifiedLog, second: UnifiedLog) -> tuple[UnifiedLog, UnifiedLog]:

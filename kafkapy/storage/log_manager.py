@@ -345,7 +345,6 @@ class LogManager:
         logs = [*self._logs_of(log_dir), *copies]
         for name, value in _CHECKPOINTS:
             self._write_offsets(log_dir, name, value, logs)
-        self._dirs[log_dir].checkpointed_partitions = {log.topic_partition for log in logs}
 
     def remove_checkpoint_entries(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Remove the checkpoint entries of a log that has left a directory, before a new log of the
@@ -354,7 +353,8 @@ class LogManager:
         Raises:
             LogDirFailure, StorageShortage: they are not written.
         """
-        if topic_partition in self._dirs[log_dir].checkpointed_partitions:
+        checkpoints = self._dirs[log_dir].checkpointed_partitions.values()
+        if any(topic_partition in partitions for partitions in checkpoints):
             with convert_disk_errors(log_dir):
                 self._checkpoint_all_of(log_dir)
 
@@ -383,7 +383,7 @@ class LogManager:
         offsets = {log.topic_partition: value(log) for log in logs}
         known = {key: offset for key, offset in offsets.items() if offset is not None}
         write_offsets(self._fs, f"{log_dir}/{name}", known)
-        self._dirs[log_dir].checkpointed_partitions.update(known)
+        self._dirs[log_dir].checkpointed_partitions[name] = frozenset(known)
 
     def _logs_of(self, log_dir: str) -> list[UnifiedLog]:
         return [log for log in self.logs.values() if log.log_dir == log_dir]

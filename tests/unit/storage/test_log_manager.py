@@ -325,6 +325,19 @@ def test_the_flush_of_many_logs_takes_the_descriptors_of_one(tmp_path: Path) -> 
     assert points == [1] * 19
 
 
+def test_checkpoints_of_deleted_logs_use_no_memory(tmp_path: Path) -> None:
+    """A broker whose topics come and go kept the name of each partition that it ever had."""
+    manager = manager_of(tmp_path)
+    [log_dir] = manager._dirs.values()
+    for topic in "abc":
+        create(manager, 0, topic)
+        for write in (manager.checkpoint_recovery_points, manager.checkpoint_high_watermarks):
+            write()
+        manager.delete_log(TopicPartition(topic, 0))
+    manager.checkpoint_recovery_points()
+    assert sorted(map(len, log_dir.checkpointed_partitions.values())) == [0, 1]
+
+
 def test_a_shutdown_flushes_logs_of_many_segments_in_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
