@@ -29,6 +29,10 @@ to decompress them."""
 RECORDS_MAX: Final = DECOMPRESSED_BYTES_MAX // RECORD_BYTES_MIN
 """The limit of records in a batch: no reader decompresses more."""
 
+COMPACTED_RECORDS_MAX: Final = 1 << 18
+"""The limit for a compacted topic. The cleaner holds the records of a batch as objects, about 390
+bytes each: 100 MB. A batch of 1 MB may have 1.2 million."""
+
 
 class BatchRules(NamedTuple):
     """A log's rules for the batches appended to it. The defaults are Kafka's."""
@@ -121,6 +125,15 @@ def too_large(size: int, rules: BatchRules) -> ApiError:
         ErrorCode.MESSAGE_TOO_LARGE,
         f"The record batch is {size} bytes, larger than max.message.bytes "
         f"{rules.max_message_bytes}",
+    )
+
+
+def too_many_for_cleaner(count: int) -> ApiError:
+    """MESSAGE_TOO_LARGE, after which the Java producer splits a batch."""
+    return ApiError(
+        ErrorCode.MESSAGE_TOO_LARGE,
+        f"The record batch has {count} records. A compacted topic takes at most "
+        f"{COMPACTED_RECORDS_MAX} in a batch",
     )
 
 

@@ -33,6 +33,7 @@ from kafkapy.record.batch_header import (
     iter_headers,
 )
 from kafkapy.record.batch_rules import (
+    COMPACTED_RECORDS_MAX,
     COMPRESSION_RATIO_MAX,
     NO_LIMIT,
     RECORD_BYTES_MIN,
@@ -43,6 +44,7 @@ from kafkapy.record.batch_rules import (
     PreparedBatch,
     check_timestamp,
     too_large,
+    too_many_for_cleaner,
     too_many_records,
 )
 from kafkapy.record.checksum import crc32c
@@ -157,6 +159,8 @@ def _prepare(
         check_timestamp(header.base_timestamp, rules, now_ms)
         check_timestamp(header.max_timestamp, rules, now_ms)
     if rules.compacted:
+        if count > COMPACTED_RECORDS_MAX:
+            raise too_many_for_cleaner(count)
         rewriting.check_keys(records, header, budget)
     recompress = rules.codec is not None and rules.codec != codec and not header.is_control
     if recompress or rules.log_append_time or lacks_maximum:

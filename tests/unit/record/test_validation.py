@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_header import read_header
-from kafkapy.record.batch_rules import BatchRules
+from kafkapy.record.batch_rules import COMPACTED_RECORDS_MAX, BatchRules
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.record.codec import Codec
 from kafkapy.record.control import end_transaction_marker
@@ -43,6 +45,19 @@ def test_a_sound_batch_passes_untouched(
     assert prepared.records is view
     assert prepared.header == read_header(batch)
     assert prepared.log_append_time == -1
+
+
+def test_a_compacted_topic_takes_no_batch_of_a_million_records() -> None:
+    """The cleaner held half a gigabyte for a batch of 1 MB. Java producers split it after this
+    code.
+    """
+    count = COMPACTED_RECORDS_MAX + 1
+    payload = zlib.compress(bytes(7 * count), 9, 31)
+    batch = raw_batch(payload, count, Codec.GZIP)
+    assert refusal(batch, BatchRules(compacted=True)) is ErrorCode.MESSAGE_TOO_LARGE
+    assert prepare_client_batch(memoryview(batch), RULES, NOW_MS).header.record_count == count
+    most = raw_batch(payload, count - 1, Codec.GZIP)
+    assert refusal(most, BatchRules(compacted=True)) is ErrorCode.INVALID_RECORD, "zeros"
 
 
 @pytest.mark.parametrize("codec", list(Codec))
