@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint, Feature
 from kafkapy.common.errors import KafkapyError
+from kafkapy.common.lasting_work import keep_running
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.events import SessionExpired, Startup
 from kafkapy.server.cluster.alter_partition_manager import AlterPartitionManager
@@ -230,7 +231,7 @@ class ClusterMember:
         is_rejoining = self._expired_session_id is not None
         self._expired_session_id = expired
         if not is_rejoining:
-            self._spawn(self._rejoin())
+            self._spawn(keep_running("Rejoining the cluster", self._rejoin, logger))
 
     async def _rejoin(self) -> None:
         """Rejoin the cluster: a new session, a new broker epoch, another election.

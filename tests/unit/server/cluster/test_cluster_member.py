@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 
+from kafkapy.common import lasting_work
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.controller.events import SessionExpired, Startup
 from kafkapy.server.cluster.cluster_member import ClusterMember
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.stores.store import ZkStore
@@ -80,6 +83,27 @@ def test_a_broker_with_a_new_session_forgets_what_was_deleted_meanwhile() -> Non
         return parts.remove_deleted_topics
 
     asyncio.run(scenario()).assert_awaited_once()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [OSError(errno.EMFILE, "Too many open files"), RuntimeError("can't start new thread")],
+)
+def test_a_broker_rejoins_once_it_has_descriptors_and_threads_for_a_new_session(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
+
+    async def scenario() -> list[Any]:
+        parts = rejoining_parts()
+        parts.reconnect.side_effect = AsyncMock(side_effect=[fault, None])
+        made = member(admins.store(brokers=()), parts)
+        await made.join((), AsyncMock())
+        parts.on_session_expired.call_args[0][0]()
+        await parts.call_args[0][0]
+        return [call.args[0] for call in parts.submit.call_args_list]
+
+    assert asyncio.run(scenario()) == [SessionExpired(), Startup()]
 
 
 def test_a_broker_may_be_replaced_from_the_lost_connection_to_the_next_leader_and_isr() -> None:
