@@ -88,6 +88,7 @@ class ClusterMember:
         self._clock = clock
         self._endpoints: tuple[Endpoint, ...] = ()
         self._expired_session_id: int | None = None  # of the session to replace
+        self._replaced_session_id: int | None = None  # of the last one, once registered again
         self._zookeeper_timed_out = False  # found at controlled shutdown
         self._channels = BrokerChannels(
             broker_id,
@@ -237,12 +238,15 @@ class ClusterMember:
         """Rejoin the cluster: a new session, a new broker epoch, another election.
 
         This loop also replaces a session that expires meanwhile: two loops would end each other's
-        sessions.
+        sessions. After an error in a later step, the broker stays registered: each registration
+        makes the controller elect leaders.
         """
         while (expired := self._expired_session_id) is not None:
             try:
-                await self._connection.reconnect()
-                await self._register(expired)
+                if self._replaced_session_id != expired:
+                    await self._connection.reconnect()
+                    await self._register(expired)
+                    self._replaced_session_id = expired
                 await self._receiver.remove_deleted_topics()
                 await self._config_changes.apply_all()
                 await self._config_changes.process()

@@ -11,7 +11,9 @@ import pytest
 
 from kafkapy.common import lasting_work
 from kafkapy.common.cluster_state import BrokerInfo, Endpoint
+from kafkapy.common.errors import KafkapyError
 from kafkapy.controller.events import SessionExpired, Startup
+from kafkapy.server.cluster import cluster_member
 from kafkapy.server.cluster.cluster_member import ClusterMember
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.zk.stores.store import ZkStore
@@ -104,6 +106,45 @@ def test_a_broker_rejoins_once_it_has_descriptors_and_threads_for_a_new_session(
         return [call.args[0] for call in parts.submit.call_args_list]
 
     assert asyncio.run(scenario()) == [SessionExpired(), Startup()]
+
+
+@pytest.mark.parametrize("fault", [KafkapyError("unreadable"), ValueError("unexpected")])
+def test_an_error_after_the_registration_does_not_end_the_new_session(
+    fault: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lasting_work, "FAULT_BACKOFF_S", 0)
+    monkeypatch.setattr(cluster_member, "_RETRY_BACKOFF_S", 0)
+
+    async def scenario() -> tuple[int, int]:
+        parts, store = rejoining_parts(), admins.store(brokers=())
+        made = member(store, parts)
+        await made.join((), AsyncMock())
+        parts.apply_all.side_effect = AsyncMock(side_effect=[fault, fault, None])
+        parts.on_session_expired.call_args[0][0]()
+        await parts.call_args[0][0]
+        return parts.reconnect.call_count, parts.apply_all.call_count
+
+    assert asyncio.run(scenario()) == (1, 3)
+
+
+def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_too() -> None:
+    async def scenario() -> int:
+        parts = rejoining_parts()
+        made = member(admins.store(brokers=()), parts)
+        await made.join((), AsyncMock())
+        expired = parts.on_session_expired.call_args[0][0]
+
+        async def expire_once() -> None:
+            parts.process.side_effect = AsyncMock()
+            parts.zookeeper.session_id += 1
+            expired()
+
+        parts.process.side_effect = expire_once
+        expired()
+        await parts.call_args[0][0]
+        return int(parts.reconnect.call_count)
+
+    assert asyncio.run(scenario()) == 2
 
 
 def test_a_broker_may_be_replaced_from_the_lost_connection_to_the_next_leader_and_isr() -> None:
