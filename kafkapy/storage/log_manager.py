@@ -65,6 +65,7 @@ class LogManager:
         producers: ProducerConfig = DEFAULT_PRODUCER_CONFIG,
     ) -> None:
         self.logs: dict[TopicPartition, UnifiedLog] = {}
+        self._partitions_by_topic: dict[str, set[TopicPartition]] = {}  # the keys of `logs`
         self.offline_log_dirs: list[str] = []
         self.on_log_dir_failure = on_log_dir_failure or self.fail_log_dir
         self.on_log_deleted: Callable[[UnifiedLog], None] = lambda log: None
@@ -238,13 +239,15 @@ class LogManager:
             LogDirFailure: a directory fails.
         """
         self.future_logs.cancel(topic_partition)
-        log = self.logs.pop(topic_partition, None)
+        log = self._unregister(topic_partition)
         if log is not None:
             self.retire_log(log)
 
     def register_log(self, log: UnifiedLog) -> None:
         """Put a log into service for its partition."""
         self.logs[log.topic_partition] = log
+        topic = log.topic_partition.topic
+        self._partitions_by_topic.setdefault(topic, set()).add(log.topic_partition)
         self._dirs[log.log_dir].log_count += 1
         # Refers to the log by its partition: a log that refers to itself would never be freed.
         log.local.on_recovery_point_lowered = partial(
@@ -253,6 +256,16 @@ class LogManager:
         # Otherwise a crash would restore offsets that the log reaches again with other records: a
         # high watermark above what is replicated, or a log start offset above new records.
         log.on_high_watermark_lowered = partial(self._checkpoint_all_of, log.log_dir)
+
+    def _unregister(self, topic_partition: TopicPartition) -> UnifiedLog | None:
+        """Remove and return the log of a partition, if there is one."""
+        log = self.logs.pop(topic_partition, None)
+        if log is not None:
+            partitions = self._partitions_by_topic[topic_partition.topic]
+            partitions.remove(topic_partition)
+            if not partitions:
+                del self._partitions_by_topic[topic_partition.topic]
+        return log
 
     def _register_loaded(self, log: UnifiedLog) -> UnifiedLog | None:
         """Put a loaded log into service. If two directories have it, return the unneeded one."""
@@ -290,7 +303,8 @@ class LogManager:
         Raises:
             ConfigError: one is not allowed; nothing has changed.
         """
-        logs = [log for log in self.logs.values() if log.topic_partition.topic == topic]
+        # Not a search of all logs: a broker applies the configs of all topics in a new session.
+        logs = [self.logs[each] for each in sorted(self._partitions_by_topic.get(topic, ()))]
         config = self._configs.change(topic, overrides)
         for log in logs:
             log.update_config(config)
@@ -299,7 +313,7 @@ class LogManager:
 
     def drop_unused_configs(self) -> None:
         """Drop the configs of topics without a log here, after logs were deleted."""
-        self._configs.keep({topic_partition.topic for topic_partition in self.logs})
+        self._configs.keep(self._partitions_by_topic.keys())
 
     def update_broker_defaults(self, broker_defaults: Mapping[str, ConfigValue]) -> None:
         """Apply the broker's new defaults to every log."""
@@ -460,7 +474,7 @@ class LogManager:
         logger.error("Log directory %s is offline: %s", log_dir, error)
         self.future_logs.abandon(log_dir)
         for log in self._logs_of(log_dir):
-            del self.logs[log.topic_partition]
+            self._unregister(log.topic_partition)
             log.abandon()
         self._locks.release(log_dir)
         if not self._dirs:

@@ -15,6 +15,7 @@ from typing import Final
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.common.ports import Clock
 from kafkapy.server.changes.change_follower import ChangeNotificationListener
+from kafkapy.server.requests.turns import chunks
 from kafkapy.zk.stores.paths import CONFIG_TYPES
 from kafkapy.zk.stores.store import ZkStore
 from kafkapy.zk.stores.znodes import ConfigChange, ZnodeError
@@ -62,8 +63,11 @@ class ConfigChangeListener:
         async with self._apply_lock:
             for entity_type in CONFIG_TYPES:
                 found = await self._store.configs.get_all(entity_type)
-                for name, configs in found.items():
-                    self._apply_one(entity_type, name, configs)
+                for number, chunk in enumerate(chunks(list(found))):
+                    if number:
+                        await asyncio.sleep(0)  # there may be thousands of topics
+                    for name in chunk:
+                        self._apply_one(entity_type, name, found[name])
                 for name in sorted(self._configured_names.get(entity_type, set()) - found.keys()):
                     await self._apply_stored(ConfigChange(entity_type, name))
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from itertools import pairwise
 
 import pytest
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.server.changes import config_changes
 from kafkapy.server.changes.config_changes import ConfigChangeListener
+from kafkapy.server.requests.turns import ROWS_AT_ONCE
 from kafkapy.zk.stores.change_notifications import CHANGE_EXPIRATION_MS
 from kafkapy.zk.stores.store import ZkStore
+from kafkapy.zk.stores.znodes import encode_config
 from tests.harness.cores.ports import ManualClock
 from tests.harness.cores.znodes import run
 from tests.harness.scripted import admins
@@ -98,6 +101,26 @@ def test_configs_that_were_removed_unseen_end_when_all_are_read_again() -> None:
     for _ in range(2):
         run(follower.apply_all())
     assert applied == [("users", "u", {})]
+
+
+def test_other_tasks_run_while_the_configs_of_many_topics_are_applied() -> None:
+    async def scenario() -> list[int]:
+        store = admins.store()
+        loop, applied, seen = asyncio.get_running_loop(), Applied(), [0]
+
+        def look() -> None:
+            seen.append(len(applied))
+            loop.call_soon(look)
+
+        for number in range(2 * ROWS_AT_ONCE):
+            await store.zookeeper.create(f"/config/topics/t{number}", encode_config({}))
+        loop.call_soon(look)
+        await listener(store, applied, ManualClock()).apply_all()
+        return [*seen, len(applied)]
+
+    seen = asyncio.run(scenario())
+    assert max(after - before for before, after in pairwise(seen)) == ROWS_AT_ONCE
+    assert seen[-1] == 2 * ROWS_AT_ONCE
 
 
 def test_old_notifications_are_deleted() -> None:
