@@ -166,6 +166,8 @@ class ControlRequestHandler:
         self, command: LeaderAndIsrCommand, correlation_id: int
     ) -> CommandResult:
         """Become leader or follower. New logs get the current configs in ZooKeeper."""
+        # The command may be the first in a registration that this broker does not know yet.
+        broker_epoch = max(command.broker_epoch, self.broker_epoch)
         configs, topics = self._configs.topic_overrides, {row.topic for row in command.partitions}
         new = sorted(topics - self._replicas.partitions.keys())
         try:
@@ -177,7 +179,7 @@ class ControlRequestHandler:
         # Not a copy: a config may change before the last of many logs is created.
         result = await self._replicas.become_leader_or_follower(command, configs, correlation_id)
         if not result.error:
-            self.leader_and_isr_epoch = self.broker_epoch
+            self.leader_and_isr_epoch = broker_epoch
         return result
 
     async def _read_configs(self, topic: str) -> None:

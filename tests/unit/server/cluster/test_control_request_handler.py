@@ -7,6 +7,7 @@ import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,6 +160,29 @@ def test_the_broker_epoch_of_the_last_leader_and_isr_is_kept(
     assert receiving.receiver.leader_and_isr_epoch == BROKER_EPOCH
     receiving.receiver.broker_epoch += 1
     receiving.apply(leading(BROKER_EPOCH + 1, controller_epoch=0))
+    assert receiving.receiver.leader_and_isr_epoch == BROKER_EPOCH
+
+
+def test_a_leader_and_isr_that_overtakes_the_answer_to_the_registration_counts_for_it(
+    receiving: Receiving,
+) -> None:
+    receiving.apply(leading(BROKER_EPOCH + 1))
+    receiving.receiver.broker_epoch += 1
+    assert receiving.receiver.leader_and_isr_epoch == receiving.receiver.broker_epoch
+
+
+def test_a_leader_and_isr_of_before_a_registration_does_not_count_for_it(
+    receiving: Receiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker registers while the command is applied."""
+    become = receiving.parts.replicas.become_leader_or_follower
+
+    async def slow(*args: Any) -> CommandResult:
+        receiving.receiver.broker_epoch += 1
+        return await become(*args)
+
+    monkeypatch.setattr(receiving.parts.replicas, "become_leader_or_follower", slow)
+    receiving.apply(leading())
     assert receiving.receiver.leader_and_isr_epoch == BROKER_EPOCH
 
 
