@@ -296,14 +296,18 @@ class TopicStore:
         return [partition for partition, state in found.items() if state == expected[partition]]
 
     async def delete(self, topic: str, fence: Fence) -> None:
-        """Delete a topic's znodes, its config and its deletion request, in this order.
+        """Delete a topic's config, its znodes and its deletion request, in this order.
+
+        If the controller ends between two steps, the next one repeats the deletion while the
+        topic's znode exists. Kafka deletes the config after the topic: it may be left behind, for
+        the next topic of that name.
 
         Raises:
             ControllerMoved: there is a newer controller.
         """
         for path in (
-            paths.topic(topic),
             paths.config("topics", topic),
+            paths.topic(topic),
             paths.delete_topic(topic),
         ):
             while subtree := await self._subtree(path):

@@ -6,6 +6,7 @@ from kafkapy.common.cluster_state import CommandResult, StopReplicaCommand, Stop
 from kafkapy.common.errors import ErrorCode
 from kafkapy.controller.events import StopReplicaResponse
 from tests.harness.cores.controllers import Cluster
+from tests.harness.cores.znodes import run
 
 
 def test_an_answer_for_an_earlier_life_of_a_broker_halts_nothing() -> None:
@@ -34,3 +35,21 @@ def test_a_topic_whose_znode_names_a_replica_twice_is_deleted() -> None:
     cluster.delete_topic("t")
     assert cluster.paths("/brokers/topics") == ["/brokers/topics"]
     assert cluster.controller.context.topics == []
+
+
+def test_a_controller_that_dies_at_any_step_leaves_no_znode_of_the_topic() -> None:
+    for steps in range(1, 100):
+        cluster = Cluster(1, 2)
+        cluster.create_topic("t", {0: (1, 2)})
+        run(cluster.store.configs.set("topics", "t", {"retention.ms": "1000"}))
+        dying = cluster.brokers[1]
+        dying.steps, dying.dies_after = 0, steps
+        cluster.delete_topic("t")
+        if died := dying.dies_after is None:
+            cluster.restart(1)
+            cluster.settle()
+        assert [path for path in cluster.server.tree.nodes if "t" in path.split("/")] == [], steps
+        if not died:
+            break
+    else:
+        raise AssertionError("the deletion never ends")

@@ -196,7 +196,7 @@ def test_deleting_a_topic_takes_the_request_last() -> None:
     for path in ("/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t"):
         run(store.zookeeper.exists(path, lambda event: order.append(event.path)))
     run(store.topics.delete("t", fence))
-    assert order == ["/brokers/topics/t", "/config/topics/t", "/admin/delete_topics/t"]
+    assert order == ["/config/topics/t", "/brokers/topics/t", "/admin/delete_topics/t"]
     assert run(store.topics.names()) == ["u"]
     run(store.topics.delete("t", fence))
 
