@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
+from kafkapy.schemas.parsed_schema import TooManyComparisons
 from kafkapy.schemas.protobuf_compiler import MAIN_FILE
 
 # Types of one group have the same encoding.
@@ -29,6 +32,12 @@ _SCALAR_GROUPS: Final = (
 _GROUP_OF: Final = {name: i for i, names in enumerate(_SCALAR_GROUPS) for name in names}
 _STRINGS: Final = _GROUP_OF["string"]
 
+# The reasons of two messages that are kept: each message that has fields of them repeats theirs.
+_REASONS_MAX: Final = 50
+# The bytes of the descriptors of all messages that are compared, some 5 s. A message may be
+# compared with those of many packages.
+_BYTES_MAX: Final = 25_000_000
+
 
 @dataclass(frozen=True)
 class _Field:
@@ -39,12 +48,12 @@ class _Field:
     message: Descriptor | None
     enum: EnumDescriptor | None
 
-    @property
+    @cached_property
     def entry(self) -> tuple[_Field, _Field] | None:
         """The key and the value of a map."""
         if self.message is None or not self.message.GetOptions().map_entry:
             return None
-        fields = _fields(self.message)
+        fields = _fields(self.message, _descriptor(self.message))
         return fields[1], fields[2]
 
     @property
@@ -71,6 +80,7 @@ def incompatibilities(writer: FileDescriptor, reader: FileDescriptor) -> list[st
 
     Raises:
         RecursionError: imported messages are nested too deeply.
+        TooManyComparisons: there are too many combinations of messages.
     """
     reasons = []
     if writer.package != reader.package:
@@ -90,11 +100,14 @@ class _Comparison:
 
     def __init__(self) -> None:
         self._compared: dict[tuple[str, str], list[str]] = {}
+        self._left = _BYTES_MAX
 
     def types(self, writers: Iterable[Descriptor], readers: Iterable[Descriptor]) -> Iterator[str]:
         by_name = {reader.name: reader for reader in readers}
+        writers = list(writers)
+        groups = _groups(writers[0].containing_type) if writers else ()
         for writer in writers:
-            if writer.GetOptions().map_entry or _is_group(writer):
+            if writer.GetOptions().map_entry or writer.name in groups:
                 continue
             if writer.name in by_name:
                 yield from self._messages(writer, by_name[writer.name])
@@ -106,12 +119,13 @@ class _Comparison:
         pair = (writer.full_name, reader.full_name)
         if pair not in self._compared:
             self._compared[pair] = []
-            self._compared[pair] = list(dict.fromkeys(self._message_reasons(writer, reader)))
+            reasons = islice(self._message_reasons(writer, reader), _REASONS_MAX)
+            self._compared[pair] = list(dict.fromkeys(reasons))
         return self._compared[pair]
 
     def _message_reasons(self, writer: Descriptor, reader: Descriptor) -> Iterator[str]:
         name = f"message {_local_name(writer)}"
-        written, read = _fields(writer), _fields(reader)
+        written, read = self._fields_of(writer), self._fields_of(reader)
         yield from _oneof_reasons(name, reader, written, read)
         for number in sorted(written.keys() | read.keys()):
             path = f"{name}, field {number}"
@@ -123,6 +137,13 @@ class _Comparison:
             if new and new.label == "required" and (old is None or old.oneof):
                 yield f"{path}: a required field was added"
         yield from self.types(writer.nested_types, reader.nested_types)
+
+    def _fields_of(self, message: Descriptor) -> dict[int, _Field]:
+        descriptor = _descriptor(message)
+        self._left -= descriptor.ByteSize()
+        if self._left < 0:
+            raise TooManyComparisons
+        return _fields(message, descriptor)
 
     def _fields(self, path: str, writer: _Field, reader: _Field) -> Iterator[str]:
         changed = f"{path}: the type changed from {writer.type_name} to {reader.type_name}"
@@ -156,25 +177,31 @@ def _are_local(writer: Descriptor, reader: Descriptor) -> bool:
 def _oneof_reasons(
     name: str, reader: Descriptor, written: dict[int, _Field], read: dict[int, _Field]
 ) -> Iterator[str]:
-    names = {field.oneof for field in read.values() if field.oneof}
-    for oneof in sorted(names):
-        sources = [written[n] for n, f in read.items() if f.oneof == oneof and n in written]
-        moved = [field for field in sources if not field.oneof]
+    sources: dict[str, list[_Field]] = {field.oneof: [] for field in read.values() if field.oneof}
+    for number, field in read.items():
+        if field.oneof and number in written:
+            sources[field.oneof].append(written[number])
+    for oneof in sorted(sources):
+        moved = [field for field in sources[oneof] if not field.oneof]
         if len(moved) > 1:
             yield f"{name}, oneof {oneof}: several fields moved into it"
-        elif moved and len(sources) > 1:
+        elif moved and len(sources[oneof]) > 1:
             yield f"{name}, oneof {oneof}: field {moved[0].number} moved into an existing oneof"
     for number, field in written.items():
-        if field.oneof in names and (number not in read or read[number].oneof != field.oneof):
+        if field.oneof in sources and (number not in read or read[number].oneof != field.oneof):
             yield f"{name}, oneof {field.oneof}: field {number} was removed from it"
 
 
-def _fields(message: Descriptor) -> dict[int, _Field]:
+def _descriptor(message: Descriptor) -> DescriptorProto:
+    found = DescriptorProto()
+    message.CopyToProto(found)
+    return found
+
+
+def _fields(message: Descriptor, descriptor: DescriptorProto) -> dict[int, _Field]:
     """The fields by number. Oneofs that stand for an optional field of proto3 do not count."""
-    copy = DescriptorProto()
-    message.CopyToProto(copy)
     fields = {}
-    for field, proto in zip(message.fields, copy.field, strict=True):
+    for field, proto in zip(message.fields, descriptor.field, strict=True):
         oneof = field.containing_oneof
         in_oneof = oneof is not None and not proto.proto3_optional
         label: str | None = "optional"
@@ -193,14 +220,11 @@ def _fields(message: Descriptor) -> dict[int, _Field]:
     return fields
 
 
-def _is_group(message: Descriptor) -> bool:
-    """Whether a field defines this message, so that it is compared with the field."""
-    parent = message.containing_type
+def _groups(parent: Descriptor | None) -> set[str]:
+    """The names of messages that fields of `parent` define: they are compared with the fields."""
     fields = [] if parent is None else [*parent.fields, *parent.extensions]
-    return any(
-        field.type == FieldDescriptor.TYPE_GROUP and field.message_type is message
-        for field in fields
-    )
+    groups = (field.message_type for field in fields if field.type == FieldDescriptor.TYPE_GROUP)
+    return {group.name for group in groups if group.containing_type is parent}
 
 
 def _local_name(kind: Descriptor | EnumDescriptor) -> str:

@@ -14,7 +14,13 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
-from kafkapy.schemas.parsed_schema import TOO_DEEP, InvalidSchema, ParsedSchema
+from kafkapy.schemas.parsed_schema import (
+    TOO_DEEP,
+    TOO_MANY_COMPARISONS,
+    InvalidSchema,
+    ParsedSchema,
+    TooManyComparisons,
+)
 from kafkapy.schemas.protobuf_compiler import MAIN_FILE, compile_source
 from kafkapy.schemas.protobuf_differences import incompatibilities
 from kafkapy.schemas.protobuf_text import file_text
@@ -67,6 +73,8 @@ class ProtobufSchema:
             return incompatibilities(cast(ProtobufSchema, writer).file, self.file)
         except RecursionError:
             return [TOO_DEEP]
+        except TooManyComparisons:
+            return [TOO_MANY_COMPARISONS]
 
 
 def parse_protobuf_schema(text: str, references: Mapping[str, str]) -> ProtobufSchema:

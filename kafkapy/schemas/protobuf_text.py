@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from google.protobuf import message_factory, text_encoding, text_format
@@ -12,6 +12,7 @@ from google.protobuf.descriptor_pb2 import (
     EnumDescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
+    OneofDescriptorProto,
     ServiceDescriptorProto,
 )
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -39,9 +40,10 @@ class _Renderer:
         yield f'syntax = "{file.syntax or "proto2"}";'
         if file.package:
             yield f"package {file.package};"
+        publics, weaks = set(file.public_dependency), set(file.weak_dependency)
         for index, path in enumerate(file.dependency):
-            public = "public " if index in file.public_dependency else ""
-            weak = "weak " if index in file.weak_dependency else ""
+            public = "public " if index in publics else ""
+            weak = "weak " if index in weaks else ""
             yield f"import {public}{weak}{_quoted(path.encode())};"
         yield from self._option_statements(file.options)
         groups = _group_names(file.extension)
@@ -50,7 +52,7 @@ class _Renderer:
                 yield from self._message(message)
         for enum in file.enum_type:
             yield from self._enum(enum)
-        yield from self._extensions(file.extension, file.message_type)
+        yield from self._extensions(file.extension, _by_name(file.message_type))
         for service in file.service:
             yield from self._service(service)
 
@@ -65,34 +67,43 @@ class _Renderer:
         for extensions in message.extension_range:
             numbers = _range(extensions.start, extensions.end - 1, _FIELD_NUMBER_MAX)
             yield f"extensions {numbers};"
-        done = set()
+        siblings = _by_name(message.nested_type)
+        oneofs: dict[int, list[FieldDescriptorProto]] = {}
+        for field in message.field:
+            if field.HasField("oneof_index"):
+                oneofs.setdefault(field.oneof_index, []).append(field)
         for field in message.field:
             if not field.HasField("oneof_index") or field.proto3_optional:
-                yield from self._field(field, message.nested_type)
-            elif field.oneof_index not in done:
-                done.add(field.oneof_index)
-                yield from self._oneof(message, field.oneof_index)
+                yield from self._field(field, siblings)
+            elif fields := oneofs.pop(field.oneof_index, None):
+                yield from self._oneof(message.oneof_decl[field.oneof_index], fields, siblings)
         groups = _group_names(message.field) | _group_names(message.extension)
         for nested in message.nested_type:
             if not nested.options.map_entry and nested.name not in groups:
                 yield from self._message(nested)
         for enum in message.enum_type:
             yield from self._enum(enum)
-        yield from self._extensions(message.extension, message.nested_type)
+        yield from self._extensions(message.extension, siblings)
 
-    def _oneof(self, message: DescriptorProto, index: int) -> Iterator[str]:
-        oneof = message.oneof_decl[index]
+    def _oneof(
+        self,
+        oneof: OneofDescriptorProto,
+        fields: Iterable[FieldDescriptorProto],
+        siblings: Mapping[str, DescriptorProto],
+    ) -> Iterator[str]:
         yield f"oneof {oneof.name} {{"
         yield from _indented(self._option_statements(oneof.options))
-        for field in message.field:
-            if field.HasField("oneof_index") and field.oneof_index == index:
-                yield from _indented(self._field(field, message.nested_type, label=False))
+        for field in fields:
+            yield from _indented(self._field(field, siblings, label=False))
         yield "}"
 
     def _field(
-        self, field: FieldDescriptorProto, siblings: Iterable[DescriptorProto], label: bool = True
+        self,
+        field: FieldDescriptorProto,
+        siblings: Mapping[str, DescriptorProto],
+        label: bool = True,
     ) -> Iterator[str]:
-        entry = next((m for m in siblings if m.name == field.type_name.rpartition(".")[2]), None)
+        entry = siblings.get(field.type_name.rpartition(".")[2])
         prefix = f"{_name(FieldDescriptorProto.Label, field.label)} "
         if not label or (
             self._is_proto3
@@ -123,7 +134,7 @@ class _Renderer:
         yield "}"
 
     def _extensions(
-        self, fields: Iterable[FieldDescriptorProto], siblings: Iterable[DescriptorProto]
+        self, fields: Iterable[FieldDescriptorProto], siblings: Mapping[str, DescriptorProto]
     ) -> Iterator[str]:
         for field in fields:
             yield f"extend {field.extendee} {{"
@@ -164,6 +175,10 @@ class _Renderer:
         except KeyError:  # no import of descriptor.proto, so no extension either
             return options
         return message_factory.GetMessageClass(kind).FromString(options.SerializeToString())
+
+
+def _by_name(messages: Iterable[DescriptorProto]) -> dict[str, DescriptorProto]:
+    return {message.name: message for message in messages}
 
 
 def _option_text(field: Any, value: Any) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
 import pytest
 
+from kafkapy.schemas import protobuf_differences
+from kafkapy.schemas.parsed_schema import TOO_MANY_COMPARISONS
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from tests.unit.schemas.protobuf_sources import ITEM, PROTO2, PROTO3, USES_ITEM
+from tests.unit.schemas.steps import assert_linear
 
 # The bodies of the message Order in the schemas of the writer and of the reader, and a part of
 # the reason why the reader is incompatible, or None.
@@ -422,3 +425,59 @@ def test_imported_messages_that_are_nested_too_deeply_are_incompatible() -> None
     files = {"chain.proto": f"{PROTO3} {chain} message M2000 {{}}"}
     source = PROTO3 + 'import "chain.proto"; message Order { M0 m = 1; }'
     assert reasons(source, source, files, files) == ["its types are nested too deeply"]
+
+
+def nested(size: int) -> str:
+    fields = (f"message M{n} {{}} M{n} f{n} = {n + 1};" for n in range(size))
+    return f"{PROTO3} message Order {{ {' '.join(fields)} }}"
+
+
+def oneofs(size: int) -> str:
+    fields = (f"oneof o{n} {{ int32 f{n} = {n + 1}; }}" for n in range(size))
+    return f"{PROTO3} message Order {{ {' '.join(fields)} }}"
+
+
+@pytest.mark.parametrize("source", [nested, oneofs])
+def test_the_cost_of_a_large_message_is_linear(source: Callable[[int], str]) -> None:
+    def compare(size: int) -> Callable[[], Any]:
+        schema = parse_protobuf_schema(source(size), {})
+        return lambda: schema.incompatibilities(schema)
+
+    assert_linear(compare, 500)
+
+
+def test_the_reasons_of_imported_messages_are_limited() -> None:
+    """Each of 100 messages has a field of the type H, of which 100 fields have changed."""
+    users = " ".join(f"message M{n} {{ H h = 1; }}" for n in range(100))
+    fields = " ".join(f"int32 f{n} = {n + 1};" for n in range(100))
+    old = f"{PROTO3} message H {{ {fields} }} {users}"
+    source = f'{PROTO3} import "h.proto"; message Order {{ '
+    source += " ".join(f"M{n} m{n} = {n + 1};" for n in range(100)) + " }"
+    found = reasons(source, source, {"h.proto": old}, {"h.proto": old.replace("int32", "float")})
+    assert found[0] == "message H, field 1: the type changed from int32 to float"
+    assert len(found) <= 50
+
+
+def test_a_comparison_with_messages_of_many_packages_gives_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A type may have another package in the reader, so that each pair of packages is possible."""
+    monkeypatch.setattr(protobuf_differences, "_BYTES_MAX", 10_000)
+    names = [f"p{n}" for n in range(12)]
+    files = {
+        f"{name}.proto": f"{PROTO3} package {name}; message M {{ int32 long_name = 1; }}"
+        for name in names
+    }
+    imports = " ".join(f'import "{path}";' for path in files)
+
+    def source(shift: int) -> str:
+        pairs = [(n, m) for n in range(12) for m in range(12)]
+        fields = (
+            f"{names[m if shift else n]}.M f{number} = {number + 1};"
+            for number, (n, m) in enumerate(pairs)
+        )
+        return f"{PROTO3} {imports} message Order {{ {' '.join(fields)} }}"
+
+    assert reasons(source(0), source(1), files, files) == [TOO_MANY_COMPARISONS]
+    monkeypatch.undo()
+    assert reasons(source(0), source(1), files, files) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -10,7 +11,9 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
+from kafkapy.schemas.protobuf_text import file_text
 from tests.unit.schemas.protobuf_sources import ITEM, PROTO2, PROTO3, ROUND_TRIP, USES_ITEM
+from tests.unit.schemas.steps import assert_linear
 
 EXTENDED: Final = (
     PROTO2
@@ -58,6 +61,24 @@ def test_custom_options_of_a_descriptor_are_kept() -> None:
     schema = parse_protobuf_schema(text, references)
     assert 'int32 a = 1 [(unit) = "kg"];' in schema.text
     assert parse_protobuf_schema(schema.text, references).identity == schema.identity
+
+
+MANY: Final = {
+    "nested messages": "message M{n} {{}} M{n} f{n} = {i};",
+    "maps": "map<int32, int32> f{n} = {i};",
+    "oneofs": "oneof o{n} {{ int32 f{n} = {i}; }}",
+}
+
+
+@pytest.mark.parametrize("part", MANY.values(), ids=MANY)
+def test_the_cost_of_a_large_descriptor_is_linear(part: str) -> None:
+    def render(size: int) -> Callable[[], str]:
+        parts = " ".join(part.format(n=n, i=n + 1) for n in range(size))
+        schema = parse_protobuf_schema(f"{PROTO3} message Order {{ {parts} }}", {})
+        file = FileDescriptorProto.FromString(base64.b64decode(schema.identity))
+        return lambda: file_text(file, schema.file.pool)
+
+    assert_linear(render, 500)
 
 
 @pytest.mark.parametrize(
