@@ -126,6 +126,10 @@ class Controller:
             case events.Startup() | events.ControllerChange():
                 await self._resign_if_moved()
                 await self._elect()
+            case events.Shutdown() if self.is_active:
+                # The session ends after the logs are closed, which may take a minute. Another
+                # broker must take over before.
+                await self._abdicate()
             case events.SessionExpired() | events.Shutdown():
                 self._controller_id = NO_CONTROLLER
                 self._resign()

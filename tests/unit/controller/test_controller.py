@@ -87,3 +87,27 @@ def test_shutdown_resigns() -> None:
     cluster = Cluster(1)
     run(cluster.brokers[1].controller.handle(events.Shutdown()))
     assert not cluster.brokers[1].controller.is_active
+
+
+def test_another_broker_takes_over_before_the_session_of_the_stopping_one_ends() -> None:
+    cluster = Cluster(1, 2)
+    cluster.create_topic("t", {0: (1, 2)})
+    stopping, other = cluster.brokers[1], cluster.brokers[2]
+    cluster.submit(events.ControlledShutdown(1, stopping.broker_epoch, lambda _: None))
+    run(stopping.controller.handle(events.Shutdown()))
+    stopping.events.clear()
+    cluster.settle()
+    assert not stopping.controller.is_active
+    assert other.controller.is_active
+    assert run(cluster.store.brokers.ids()) == [1, 2]
+    assert cluster.state("t") == "2 [2] epoch=1 version=1"
+
+
+def test_a_stopping_controller_that_was_replaced_leaves_the_next_one_in_office() -> None:
+    cluster = Cluster(1, 2)
+    stale = cluster.brokers[1]
+    run(cluster.store.zookeeper.delete("/controller"))
+    run(cluster.brokers[2].controller.handle(events.ControllerChange()))
+    run(stale.controller.handle(events.Shutdown()))
+    assert not stale.controller.is_active
+    assert run(cluster.store.election.controller_id()) == 2
