@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final, cast
@@ -114,11 +113,10 @@ def _source(file: FileDescriptorProto, references: Mapping[str, str]) -> str:
     """
     if file.syntax == "editions":
         raise InvalidSchema("an edition must be sent as .proto source, not as a descriptor")
-    imports = "".join(f" import {json.dumps(path)};" for path in file.dependency)
-    imported = compile_source(f'syntax = "proto3";{imports}', references).file
     file.name = MAIN_FILE
-    pool = _pool([*imported[:-1], file])
-    return file_text(_proto(pool.FindFileByName(MAIN_FILE)), pool)
+    # protoc checks the file, and gives the extensions that define its custom options.
+    plain = file_text(file, None)
+    return file_text(file, _pool(compile_source(plain, references).file))
 
 
 def _pool(files: Iterable[FileDescriptorProto]) -> DescriptorPool:

@@ -1,7 +1,13 @@
-"""Renders a `FileDescriptorProto` as .proto source."""
+"""Renders a `FileDescriptorProto` as .proto source.
+
+Clients send descriptors. Only protoc checks them, in a process of its own: the package protobuf may
+end the process for a malformed descriptor, for example for a repeated field with a default.
+"""
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -16,28 +22,65 @@ from google.protobuf.descriptor_pb2 import (
     ServiceDescriptorProto,
 )
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+
+from kafkapy.schemas.parsed_schema import InvalidSchema
 
 _FIELD_NUMBER_MAX: Final = 2**29 - 1
 _ENUM_NUMBER_MAX: Final = 2**31 - 1
 
+# Fields of descriptors that are words of the source, and what they may be.
+_WORDS: Final = ("name", "package", "type_name", "extendee", "input_type", "output_type")
+_WORD: Final = re.compile(r"\.?[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
+_DEFAULT: Final = re.compile(r"[-+.\w]+", re.ASCII)
+_ESCAPED: Final = re.compile(r'([^"\\\n]|\\.)*')
+_NO_WORDS: Final = ("options", "source_code_info")
 
-def file_text(file: FileDescriptorProto, pool: DescriptorPool) -> str:
-    """The source of a file in proto2 or proto3 whose type names are resolved.
+# The name of a custom option may be 64 KB, and may be repeated for each of its values.
+_OPTIONS_LENGTH_MAX: Final = 4 << 20
 
-    `pool` has the extensions that define the custom options.
+
+def file_text(file: FileDescriptorProto, pool: DescriptorPool | None) -> str:
+    """The source of a file in proto2 or proto3.
+
+    `pool` has the extensions that define the custom options, which are left out without it.
+
+    Raises:
+        InvalidSchema: it cannot be rendered. Other errors are errors of the source.
     """
-    return "\n".join(_Renderer(pool, file.syntax == "proto3").file(file)) + "\n"
+    try:
+        _check_words(file)
+        return "\n".join(_Renderer(pool, file.syntax == "proto3").file(file)) + "\n"
+    except InvalidSchema:
+        raise
+    except (DecodeError, LookupError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidSchema(f"the descriptor is malformed: {reason}") from error
+
+
+def _check_words(descriptor: Any) -> None:
+    """
+    Raises:
+        InvalidSchema: a name would be something else in the source.
+    """
+    for field, value in descriptor.ListFields():
+        if field.name in _WORDS and value and not _WORD.fullmatch(value):
+            raise InvalidSchema(f"{value!r} in the descriptor is not a name")
+        if field.message_type and field.name not in _NO_WORDS:
+            for each in value if field.is_repeated else (value,):
+                _check_words(each)
 
 
 class _Renderer:
     """Each method yields lines."""
 
-    def __init__(self, pool: DescriptorPool, is_proto3: bool) -> None:
+    def __init__(self, pool: DescriptorPool | None, is_proto3: bool) -> None:
         self._pool = pool
         self._is_proto3 = is_proto3
+        self._options_text = _LimitedText()
 
     def file(self, file: FileDescriptorProto) -> Iterator[str]:
-        yield f'syntax = "{file.syntax or "proto2"}";'
+        yield f"syntax = {_quoted((file.syntax or 'proto2').encode())};"
         if file.package:
             yield f"package {file.package};"
         publics, weaks = set(file.public_dependency), set(file.weak_dependency)
@@ -161,41 +204,68 @@ class _Renderer:
 
     def _options(self, options: Any) -> Iterator[str]:
         for field, value in self._interpreted(options).ListFields():
-            if field.name in ("map_entry", "uninterpreted_option"):
+            if field.name in ("map_entry", "uninterpreted_option") or (
+                field.is_extension and self._pool is None
+            ):
                 continue
             name = f"({field.full_name})" if field.is_extension else field.name
             many = isinstance(value, Iterable) and not isinstance(value, str | bytes)
             for one in value if many else (value,):
-                yield f"{name} = {_option_text(field, one)}"
+                self._options_text.write(name)
+                yield f"{name} = {self._option_text(field, one)}"
 
     def _interpreted(self, options: Any) -> Any:
         """Options as a message of the pool, whose extensions are those of the schema."""
+        if self._pool is None:
+            return options
         try:
             kind = self._pool.FindMessageTypeByName(options.DESCRIPTOR.full_name)
         except KeyError:  # no import of descriptor.proto, so no extension either
             return options
         return message_factory.GetMessageClass(kind).FromString(options.SerializeToString())
 
+    def _option_text(self, field: Any, value: Any) -> str:
+        if field.message_type:
+            start = self._options_text.tell()
+            text_format.PrintMessage(value, self._options_text, as_one_line=True)
+            self._options_text.seek(start)
+            return f"{{ {self._options_text.read().rstrip()} }}"
+        if field.enum_type:
+            known = field.enum_type.values_by_number.get(value)
+            if known is None:
+                enum = field.enum_type.full_name
+                raise InvalidSchema(
+                    f"the option {field.full_name} is {value}, which {enum} has not"
+                )
+            return str(known.name)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str | bytes):
+            return _quoted(value.encode() if isinstance(value, str) else value)
+        return str(value)
+
+
+class _LimitedText(io.StringIO):
+    """The text of options."""
+
+    def write(self, text: str) -> int:
+        if self.tell() + len(text) > _OPTIONS_LENGTH_MAX:
+            raise InvalidSchema("its options are too long")
+        return super().write(text)
+
 
 def _by_name(messages: Iterable[DescriptorProto]) -> dict[str, DescriptorProto]:
     return {message.name: message for message in messages}
 
 
-def _option_text(field: Any, value: Any) -> str:
-    if field.message_type:
-        return f"{{ {text_format.MessageToString(value, as_one_line=True)} }}"
-    if field.enum_type:
-        return str(field.enum_type.values_by_number[value].name)
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | bytes):
-        return _quoted(value.encode() if isinstance(value, str) else value)
-    return str(value)
-
-
 def _field_options(field: FieldDescriptorProto) -> Iterator[str]:
     if field.HasField("default_value"):
         value = field.default_value
+        is_text = field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES)
+        if field.type == FieldDescriptor.TYPE_BYTES and not _ESCAPED.fullmatch(value):
+            raise InvalidSchema(f"{value!r} is not a default of bytes")
+        if not is_text and not _DEFAULT.fullmatch(value):
+            raise InvalidSchema(f"{value!r} is not a default")
         if field.type == FieldDescriptor.TYPE_STRING:
             value = _quoted(value.encode())
         elif field.type == FieldDescriptor.TYPE_BYTES:
@@ -211,7 +281,12 @@ def _json_name(name: str) -> str:
 
 
 def _type_text(field: FieldDescriptorProto) -> str:
-    """The type of a field whose type name is resolved."""
+    """
+    Raises:
+        InvalidSchema: the field has no type.
+    """
+    if not field.type_name and not field.HasField("type"):
+        raise InvalidSchema(f"the field {field.name} has no type")
     return field.type_name or _name(FieldDescriptorProto.Type, field.type)
 
 

@@ -10,6 +10,7 @@ import pytest
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
+from kafkapy.schemas.parsed_schema import InvalidSchema
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from kafkapy.schemas.protobuf_text import file_text
 from tests.unit.schemas.protobuf_sources import ITEM, PROTO2, PROTO3, ROUND_TRIP, USES_ITEM
@@ -79,6 +80,92 @@ def test_the_cost_of_a_large_descriptor_is_linear(part: str) -> None:
         return lambda: file_text(file, schema.file.pool)
 
     assert_linear(render, 500)
+
+
+def changed(change: Callable[[FileDescriptorProto], object]) -> FileDescriptorProto:
+    """A descriptor of a message with a map, a oneof and an enum, and of another one, changed."""
+    source = """message A { map<int32, int32> m = 1; oneof o { int32 a = 2; } enum E { X = 0; } }
+      message B { repeated bytes b = 1; optional int32 c = 2; }"""
+    schema = parse_protobuf_schema(PROTO2 + source, {})
+    file = FileDescriptorProto.FromString(base64.b64decode(schema.identity))
+    change(file)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        # The package protobuf ends the process when it copies the descriptor of this field.
+        (
+            lambda file: setattr(file.message_type[1].field[0], "default_value", "x"),
+            "Repeated fields can't have default values",
+        ),
+        (lambda file: setattr(file.message_type[0], "name", "A {} message C"), "is not a name"),
+        (lambda file: setattr(file, "package", "a; import"), "is not a name"),
+        (lambda file: setattr(file, "syntax", 'proto3"; message C {} //'), "Unrecognized syntax"),
+        (
+            lambda file: setattr(file.message_type[1].field[1], "default_value", "1]; // "),
+            "'1]; // ' is not a default",
+        ),
+        (lambda file: file.message_type[1].field[1].ClearField("type"), "field c has no type"),
+        (
+            lambda file: setattr(file.message_type[0].field[1], "oneof_index", 5),
+            "the descriptor is malformed: ",
+        ),
+        (
+            lambda file: file.message_type[0].nested_type[0].field.add(),
+            "the descriptor is malformed: too many values",
+        ),
+    ],
+)
+def test_a_malformed_descriptor_is_refused(
+    change: Callable[[FileDescriptorProto], object], reason: str
+) -> None:
+    text = base64.b64encode(changed(change).SerializeToString()).decode()
+    with pytest.raises(InvalidSchema, match=reason):
+        parse_protobuf_schema(text, {})
+
+
+def test_a_default_of_bytes_does_not_end_its_text() -> None:
+    def change(file: FileDescriptorProto) -> None:
+        field = file.message_type[1].field[0]
+        field.label = field.LABEL_OPTIONAL
+        field.default_value = 'a"]; // '
+
+    text = base64.b64encode(changed(change).SerializeToString()).decode()
+    with pytest.raises(InvalidSchema, match="is not a default of bytes"):
+        parse_protobuf_schema(text, {})
+
+
+OPTIONS: Final = (
+    'import "google/protobuf/descriptor.proto"; enum Unit { KG = 0; }'
+    " extend google.protobuf.EnumValueOptions { optional Unit NAME = 5000; optional A sub = 5001; }"
+    " message A { repeated int32 NUMBERS = 1; }"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "content", "reason"),
+    [
+        (OPTIONS, b"\xc0\xb8\x02\x63", r"the option NAME is 99, which Unit has not"),
+        (OPTIONS, b"\xca\xb8\x02\x01\xff", "the descriptor is malformed: "),
+        (OPTIONS.replace("NAME", "n" * 60_000), b"\xc0\xb8\x02\0", "its options are too long"),
+        (
+            OPTIONS.replace("NUMBERS", "n" * 60_000),
+            b"\xca\xb8\x02\x64" + b"\x08\x01" * 50,
+            "its options are too long",
+        ),
+    ],
+)
+def test_options_that_cannot_be_rendered(options: str, content: bytes, reason: str) -> None:
+    source = PROTO3 + options + " enum Kind { " + "".join(f"V{n} = {n}; " for n in range(80)) + "}"
+    schema = parse_protobuf_schema(source, {})
+    file = FileDescriptorProto.FromString(base64.b64decode(schema.identity))
+    for each in file.enum_type[1].value:
+        each.options.MergeFromString(content)
+    text = base64.b64encode(file.SerializeToString()).decode()
+    with pytest.raises(InvalidSchema, match=reason):
+        parse_protobuf_schema(text, {})
 
 
 @pytest.mark.parametrize(
