@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from typing import Final, cast
 
 from google.protobuf.descriptor import Descriptor, FileDescriptor
@@ -26,6 +27,8 @@ from kafkapy.schemas.protobuf_text import file_text
 from kafkapy.schemas.wire_format import MessagePath
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_WORDS: Final = re.compile(r"[\w.]+")
+_NAMES_LENGTH_MAX: Final = 1 << 28
 
 
 class ProtobufSchema:
@@ -89,7 +92,7 @@ def parse_protobuf_schema(text: str, references: Mapping[str, str]) -> ProtobufS
     given = _decode(text)
     if given is not None:
         text = _source(given, references)
-    pool = _pool(compile_source(text, references).file)
+    pool = _pool(_compile(text, references))
     return ProtobufSchema(text, pool.FindFileByName(MAIN_FILE))
 
 
@@ -116,7 +119,20 @@ def _source(file: FileDescriptorProto, references: Mapping[str, str]) -> str:
     file.name = MAIN_FILE
     # protoc checks the file, and gives the extensions that define its custom options.
     plain = file_text(file, None)
-    return file_text(file, _pool(compile_source(plain, references).file))
+    return file_text(file, _pool(_compile(plain, references)))
+
+
+def _compile(source: str, references: Mapping[str, str]) -> Sequence[FileDescriptorProto]:
+    """Compile a source, unless protoc would take too much memory: the full name of a declaration
+    has the names of up to 32 messages around it.
+
+    Raises:
+        InvalidSchema: protoc reports an error, or the names are too long.
+    """
+    longest = sum(nlargest(32, map(len, _WORDS.findall(source))))
+    if longest * (source.count(";") + source.count("{")) > _NAMES_LENGTH_MAX:
+        raise InvalidSchema("the names of its declarations are too long")
+    return tuple(compile_source(source, references).file)
 
 
 def _pool(files: Iterable[FileDescriptorProto]) -> DescriptorPool:

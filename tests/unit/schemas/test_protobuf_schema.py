@@ -183,6 +183,14 @@ def test_an_invalid_schema_is_refused(text: str, reason: str) -> None:
     assert "\n" not in str(error.value)
 
 
+def test_names_that_would_take_all_memory_are_refused() -> None:
+    """The full name of each value has the name of the message: this would take 1.2 GB, twice."""
+    values = " ".join(f"V{n} = {n};" for n in range(10_000))
+    source = f"{PROTO3} message {'A' * 60_000} {{ enum E {{ {values} }} }}"
+    with pytest.raises(InvalidSchema, match="the names of its declarations are too long"):
+        parse_protobuf_schema(source, {})
+
+
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
