@@ -29,6 +29,8 @@ from kafkapy.schemas.wire_format import MessagePath
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _WORDS: Final = re.compile(r"[\w.]+")
 _NAMES_LENGTH_MAX: Final = 1 << 28
+# A request may refer to one schema by thousands of names, each of which becomes a file.
+_REFERENCES_LENGTH_MAX: Final = 16 << 20
 
 
 class ProtobufSchema:
@@ -127,8 +129,10 @@ def _compile(source: str, references: Mapping[str, str]) -> Sequence[FileDescrip
     has the names of up to 32 messages around it.
 
     Raises:
-        InvalidSchema: protoc reports an error, or the names are too long.
+        InvalidSchema: protoc reports an error, or the names or references are too long.
     """
+    if sum(map(len, references.values())) > _REFERENCES_LENGTH_MAX:
+        raise InvalidSchema("its references are too long")
     longest = sum(nlargest(32, map(len, _WORDS.findall(source))))
     if longest * (source.count(";") + source.count("{")) > _NAMES_LENGTH_MAX:
         raise InvalidSchema("the names of its declarations are too long")

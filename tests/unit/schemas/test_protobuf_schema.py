@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from google.protobuf import descriptor_pool, message_factory, timestamp_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
+from kafkapy.schemas import protobuf_schema
 from kafkapy.schemas.parsed_schema import InvalidSchema
 from kafkapy.schemas.protobuf_schema import ProtobufSchema, parse_protobuf_schema
 from tests.unit.schemas.protobuf_sources import ITEM, PROTO2, PROTO3, ROUND_TRIP, USES_ITEM
@@ -181,6 +183,16 @@ def test_an_invalid_schema_is_refused(text: str, reason: str) -> None:
     with pytest.raises(InvalidSchema, match=reason) as error:
         parse_protobuf_schema(text, {})
     assert "\n" not in str(error.value)
+
+
+def test_references_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request may have many names for one large schema, and each becomes a file."""
+    compiled = Mock()
+    monkeypatch.setattr(protobuf_schema, "compile_source", compiled)
+    references = {f"{n}.proto": f"{PROTO3} // {'x' * 1_000_000}" for n in range(20)}
+    with pytest.raises(InvalidSchema, match="its references are too long"):
+        parse_protobuf_schema(PROTO3, references)
+    assert not compiled.called
 
 
 def test_names_that_would_take_all_memory_are_refused() -> None:
