@@ -522,7 +522,7 @@ def node_of(schema: Subschema) -> Node:
             return Node(schema, kind, kind, part, tuple(schema.child(raw) for raw in combined))
     types = part.get("type")
     if isinstance(types, list):
-        alternatives = (replace(schema, raw={**part, "type": one}) for one in types)
+        alternatives = (replace(schema, raw={**parts[0], "type": one}) for one in types)
         return Node(schema, "anyOf", " or ".join(types), {}, tuple(alternatives))
     kinds = (one for one, keys in _KEYWORDS.items() if part.keys() & set(keys))
     kind = types or next(kinds, "any")

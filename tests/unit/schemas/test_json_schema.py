@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,7 +12,7 @@ import re2
 
 from kafkapy.schemas import json_schema
 from kafkapy.schemas.json_schema import JsonSchema, parse_json_schema
-from kafkapy.schemas.parsed_schema import TOO_MANY_COMPARISONS
+from kafkapy.schemas.parsed_schema import TOO_MANY_COMPARISONS, InvalidSchema
 
 STRING, NUMBER, INTEGER = {"type": "string"}, {"type": "number"}, {"type": "integer"}
 NULL, BOOLEAN, ARRAY, OBJECT = ({"type": one} for one in ("null", "boolean", "array", "object"))
@@ -123,6 +124,13 @@ KEYWORDS: list[Change] = [
         "multipleOf was changed from 2 to 10, not a divisor",
     ),
     ({**NUMBER, "multipleOf": 10}, {**NUMBER, "multipleOf": 11}, "to 11", "to 10"),
+    (
+        {"type": ["integer", "string"], "multipleOf": 10, "pattern": "a"},
+        {"type": ["integer", "string"], "multipleOf": 5, "pattern": "a"},
+        OK,
+        "the subschemas of anyOf were changed",
+    ),
+    ({"type": ["string"], "pattern": "a"}, {**STRING, "pattern": "a"}, OK, OK),
     ({**NUMBER, "multipleOf": 0.3}, {**NUMBER, "multipleOf": 0.1}, OK, "from 0.1 to 0.3"),
     (ARRAY, {**ARRAY, "uniqueItems": True}, "#/uniqueItems: uniqueItems was added", OK),
     (ARRAY, {**ARRAY, "uniqueItems": False}, OK, OK),
@@ -411,6 +419,36 @@ def test_keywords_of_references_that_a_draft_does_not_have(draft: str, keyword: 
     expect(STRING, unknown, OK)
     expect(unknown, STRING, "from any value to string")
     expect({**unknown, **SHORT}, STRING, OK)
+
+
+WORDS = """
+    $anchor $defs $dynamicAnchor $dynamicRef $id $recursiveAnchor $recursiveRef $ref $schema
+    additionalItems additionalProperties allOf anyOf const contains contentSchema default
+    definitions dependencies dependentRequired dependentSchemas else enum exclusiveMaximum
+    exclusiveMinimum format id if items maxContains maxItems maxLength maxProperties maximum
+    minContains minItems minLength minProperties minimum multipleOf not oneOf pattern
+    patternProperties prefixItems properties propertyNames required then type unevaluatedItems
+    unevaluatedProperties uniqueItems
+"""
+VALUES = (None, True, 5, "#", "a", [], ["a"], [{}], {}, {"a": {}, "b": ["$ref"]}, {"a": ["b"]},
+          {"$ref": "#/none"}, {"a": {"$ref": "#/none"}}, {"$id": 5})  # fmt: skip
+
+
+@pytest.mark.parametrize("draft", DRAFTS.values(), ids=DRAFTS)
+def test_each_keyword_with_each_kind_of_value(draft: dict[str, Any]) -> None:
+    """Such a schema is refused, or can be compared: no exception reaches the client."""
+    other = schema({"type": ["string", "integer", "object", "array"]})
+    parsed = 0
+    for word, value in product(WORDS.split(), VALUES):
+        raw = {"type": ["integer", "string", "object", "array"], **draft, word: value}
+        try:
+            found, again = schema(raw), schema(raw)
+        except InvalidSchema:
+            continue
+        parsed += 1
+        assert found.incompatibilities(again) == []
+        assert isinstance(other.incompatibilities(found), list)
+    assert parsed > 100
 
 
 def test_all_differences_are_reported_with_their_paths() -> None:
