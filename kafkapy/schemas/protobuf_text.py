@@ -235,7 +235,7 @@ class _Renderer:
             if known is None:
                 enum = field.enum_type.full_name
                 raise InvalidSchema(
-                    f"the option {field.full_name} is {value}, which {enum} has not"
+                    f"the option {field.full_name} is {value}, which {enum} does not have"
                 )
             return str(known.name)
         if isinstance(value, bool):

@@ -147,7 +147,7 @@ OPTIONS: Final = (
 @pytest.mark.parametrize(
     ("options", "content", "reason"),
     [
-        (OPTIONS, b"\xc0\xb8\x02\x63", r"the option NAME is 99, which Unit has not"),
+        (OPTIONS, b"\xc0\xb8\x02\x63", r"the option NAME is 99, which Unit does not have"),
         (OPTIONS, b"\xca\xb8\x02\x01\xff", "the descriptor is malformed: "),
         (OPTIONS.replace("NAME", "n" * 60_000), b"\xc0\xb8\x02\0", "its options are too long"),
         (
