@@ -139,8 +139,7 @@ class UnifiedLog:
     @property
     def last_stable_offset(self) -> int:
         """The bound of read_committed readers: no undecided transaction begins below it."""
-        first = self.first_unstable_offset
-        high_watermark = self.high_watermark
+        first, high_watermark = self.first_unstable_offset, self.high_watermark
         if first is None or first > high_watermark:
             return high_watermark
         return max(first, self.log_start_offset)  # its start may be deleted
@@ -439,8 +438,7 @@ class UnifiedLog:
         self, records: memoryview | bytes, now_ms: int, leader_epoch: int = LEADER_EPOCH_MAX
     ) -> LogAppendInfo:
         """Append a leader's batches unchanged, as one set (`fetched_batches`). The set may exceed
-        `segment.bytes`, as a leader's segment does after the config was lowered. (Kafka's follower
-        refuses the set, and never catches up.)
+        `segment.bytes`, which may have been lowered. (Kafka's follower never catches up then.)
 
         Raises:
             ApiError: CORRUPT_MESSAGE.
@@ -452,17 +450,18 @@ class UnifiedLog:
             return LogAppendInfo(
                 base_offset, base_offset - 1, -1, -1, self.log_start_offset, -1, 0, 0
             )
-        first, last = batches[0][1], batches[-1][1]
+        first, last, attributes = batches[0][1], batches[-1][1], 0
         size = batches[-1][0] + last.size
         newest, record_count, last_offset = first, 0, last.last_offset
         try:
             for _, header in batches:
+                attributes |= header.attributes
                 if header.max_timestamp > newest.max_timestamp:
                     newest = header
                 record_count += max(header.record_count, 0)
             max_timestamp = newest.max_timestamp
             segment = self._segment_for(size, max_timestamp, first.base_offset, last_offset, now_ms)
-            if any(header.attributes & CONTROL_BIT for _, header in batches):
+            if attributes & CONTROL_BIT:
                 local.check_descriptors()
             for _, header in batches:  # after the roll, which may fail
                 if header.magic < MAGIC:
@@ -479,7 +478,8 @@ class UnifiedLog:
                 if header.producer_id >= 0:
                     marker = appended_marker(header, records, position)
                     self.producers.append(header, header.base_offset, marker, segment)
-            self.first_unstable_offset = self.producers.state.first_unstable_offset
+            if self.producers.state.producers:
+                self.first_unstable_offset = self.producers.state.first_unstable_offset
         except OSError as error:
             raise self._failure(error, local.log_end_offset != base_offset) from error
         if local.log_end_offset - local.recovery_point >= self.config.flush_messages:

@@ -38,7 +38,7 @@ class Span(NamedTuple):
     def cells(self) -> str:
         """The last cells of both forms of the report."""
         elapsed_s = (self.end_ms - self.start_ms) / 1000
-        fetch_ms = self.end_ms - self.start_ms - self.rebalance_ms
+        fetch_ms = max(0, self.end_ms - self.start_ms - self.rebalance_ms)  # by two clocks
         new_mb = self.bytes_new / _MEBI
         return ", ".join(
             [
@@ -101,10 +101,10 @@ def run(consumer: Consumer, workload: Workload, on_interval: Callable[[Span], No
     Raises:
         ApiError: the consumer cannot continue.
     """
+    start_ms = last_ms = _now_ms()
     rebalances = _Rebalances()
     callbacks = {"on_assign": rebalances.on_assign, "on_revoke": rebalances.on_revoke}
     subscribe(consumer, [workload.topic], **callbacks)
-    start_ms = last_ms = _now_ms()
     last_record_s = time.monotonic()
     size = count = last_size = last_count = last_rebalance_ms = 0
     timed_out = False
