@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -121,12 +122,18 @@ class Running:
         self.environ = environ | started.environ
         self.socket = Path(started.environ[SOCKET_VARIABLE])
         self._lifeline: int | None = started.lifeline
-        wait_until(self.socket.exists, "the socket of the fork server")
         # A launcher waits 20 s for the server's imports, which take longer on a busy machine.
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(LIMIT_S)
-            call_with_short_path(probe.connect, str(self.socket))
+            wait_until(partial(self._connects, probe), "the fork server")
             assert probe.recv(1) == READY
+
+    def _connects(self, probe: socket.socket) -> bool:
+        try:
+            call_with_short_path(probe.connect, str(self.socket))
+        except (FileNotFoundError, ConnectionRefusedError):  # not bound, or does not listen, yet
+            return False
+        return True
 
     def daemon(self, **environ: str) -> subprocess.Popen[bytes]:
         """A pyspark.daemon that has said where it listens."""
