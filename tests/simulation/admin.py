@@ -282,7 +282,14 @@ class Admin(Client):
             return
         code = response.responses[0].partitions[0].error_code
         if code == _NONE:
-            self.cluster.targets[topic_partition] = [outcome]
+            # A cancelled move may have begun after the cancellation was sent. Its replicas that
+            # stay come first, as in Kafka.
+            moves = before if target is None else []
+            ends = [tuple(b for b in (*move, *outcome) if b in outcome) for move in moves]
+            self.cluster.targets[topic_partition] = [
+                outcome,
+                *(tuple(dict.fromkeys(end)) for end in ends),
+            ]
         elif code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS:
             self.cluster.targets[topic_partition] = before
         self.world.trace.note("admin", f"{topic_partition} to {target}: {ErrorCode(code).name}")
