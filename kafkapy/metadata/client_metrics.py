@@ -17,12 +17,14 @@ from kafkapy.common.config_def import (
     format_value,
 )
 from kafkapy.common.errors import ConfigError
+from kafkapy.common.patterns import InvalidPattern, compile_linear
 from kafkapy.metadata.topic_config import ConfigEntry, ConfigSynonym
 
 INTERVAL_MS, METRICS, MATCH = "interval.ms", "metrics", "match"
 ALL_METRICS: Final = "*"
 INTERVAL_MS_DEFAULT: Final = 300_000
 _INTERVAL_MS: Final = range(100, 3_600_001)
+_PATTERN_MEMORY_BYTES: Final = 8 << 20
 
 CLIENT_METRICS_CONFIGS: Final = ConfigDef(
     (
@@ -111,13 +113,9 @@ def _pattern(text: str) -> tuple[str, Callable[[str], object]]:
     field, pattern = field.strip(), pattern.strip()
     if field not in ClientInformation._fields or not pattern or "=" in pattern:
         raise ConfigError(f"Illegal client matching pattern: {text}")
-    import re2  # most brokers have no pattern
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return field, re2.compile(pattern, options=options).fullmatch
-    except re2.error:
+        return field, compile_linear(pattern, _PATTERN_MEMORY_BYTES).fullmatch
+    except InvalidPattern:
         raise ConfigError(f"Illegal client matching pattern: {text}") from None
 
 

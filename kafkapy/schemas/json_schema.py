@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from kafkapy.common.patterns import InvalidPattern, compile_linear
 from kafkapy.schemas.json_subschemas import (
     Node,
     Subschema,
@@ -45,7 +46,7 @@ _REASONS_MAX: Final = 50
 _REASON_LENGTH_MAX: Final = 500
 
 # The memory of a pattern: one with 8 MiB, which is the default of RE2, takes 0.1 s to be compiled.
-_PATTERN_BYTES_MAX: Final = 1 << 20
+_PATTERN_MEMORY_BYTES: Final = 1 << 20
 _INSTRUCTIONS_MAX: Final = 50_000
 
 # The nesting of comparisons. Each takes frames of Python's stack, and at its end the package `rpds`
@@ -162,15 +163,9 @@ def _changed_keywords(writer: Node, reader: Node) -> Iterator[_Reason]:
 
 def _compiled(pattern: str) -> Any:
     """A compiled pattern, or None if RE2 does not support it."""
-    import re2  # linear time: clients choose the patterns
-
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True  # otherwise the time grows with the number of groups
-    options.max_mem = _PATTERN_BYTES_MAX
     try:
-        return re2.compile(pattern, options=options)
-    except re2.error:
+        return compile_linear(pattern, _PATTERN_MEMORY_BYTES)
+    except InvalidPattern:
         return None
 
 

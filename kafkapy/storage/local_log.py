@@ -472,6 +472,8 @@ class LocalLog:
         behind it.
         """
         start, base_offset, position = read.metadata
+        if all(each.transaction_index.is_empty for each in self.segments.from_offset(start)):
+            return []  # most logs: do not search the end of the read
         segment = self.segments.get(base_offset)
         stop = None if segment is None else segment.offset_above(position + len(read.records))
         stop = read.end_offset if stop is None else stop

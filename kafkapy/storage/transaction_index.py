@@ -46,6 +46,11 @@ class TransactionIndex:
         self.base_offset = base_offset
         self._data: bytearray | None = None if file_size else bytearray()  # None: see the file
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no entry."""
+        return self._data is not None and not self._data
+
     def entries(self) -> list[AbortedTransaction]:
         """All entries.
 
@@ -128,7 +133,10 @@ class TransactionIndex:
             return self._collect(fetch_offset, upper, len(data), lambda at: data[at])
         file = self.fs.open(self.path)
         try:
-            read = lambda at: file.pread(at.stop - at.start, at.start)  # noqa: E731
+
+            def read(at: slice[int, int, int]) -> bytes:
+                return file.pread(at.stop - at.start, at.start)
+
             return self._collect(fetch_offset, upper, file.size(), read)
         finally:
             file.close()

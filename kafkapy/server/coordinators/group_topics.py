@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.common.patterns import InvalidPattern, compile_linear
 from kafkapy.common.uuid import Uuid
 from kafkapy.coordinator.groups.topic_source import KnownTopic
 from kafkapy.metadata.cache import MetadataCache
@@ -81,26 +82,17 @@ class GroupTopics:
 
 @lru_cache(_PATTERN_CACHE_SIZE)
 def _pattern(regex: str) -> Callable[[str], bool]:
-    import re2  # at the first regular expression: most brokers get none
-
     if len(regex.encode()) > _PATTERN_BYTES_MAX:
         raise ApiError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex has more than {_PATTERN_BYTES_MAX} bytes.",
         )
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True  # groups made some matches 10,000 times slower
-    options.max_mem = _MEMORY_BYTES
     try:
-        compiled = re2.compile(regex, options=options)
+        compiled = compile_linear(regex, _MEMORY_BYTES)
         if compiled.programsize > _PROGRAM_MAX:
-            raise re2.error("pattern too large")
-    except re2.error as error:
-        reason = error.args[0] if error.args else "it cannot be read"
-        if isinstance(reason, bytes):
-            reason = reason.decode(errors="replace")
-        kind = reason.partition(": ")[0]
+            raise InvalidPattern("pattern too large")
+    except InvalidPattern as error:
+        kind = str(error).partition(": ")[0]
         reason = _KAFKA_ERROR_TEXTS.get(kind, kind)
         raise ApiError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
