@@ -7,7 +7,14 @@ from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from kafkapy.schemas.avro_text import full_document, java_text, normalized
-from kafkapy.schemas.avro_types import RECORDS, AvroType, Reader, is_valid_default
+from kafkapy.schemas.avro_types import (
+    INNER_KEYS,
+    RECORDS,
+    AvroType,
+    Reader,
+    is_valid_default,
+    simple_name,
+)
 from kafkapy.schemas.parsed_schema import (
     COMPARISONS_MAX,
     RESOLVED,
@@ -154,7 +161,7 @@ class _Resolution:
         if reader.type == "union":
             return _Verdict([*self._lacking(reader, writer)], [])
         if writer.type == "union":
-            return self._of_parts([("", reader, each) for each in writer.inner])
+            return _Verdict([], self._refused([("", reader, each) for each in writer.inner]))
         kinds = [_RECORD if each.type in RECORDS else each.type for each in (reader, writer)]
         if kinds[0] != kinds[1] and kinds[1] not in _PROMOTED.get(kinds[0], ()):
             message = f"reader type: {reader.type} not compatible with writer type: {writer.type}"
@@ -167,13 +174,12 @@ class _Resolution:
             reasons.append(("/size", "fixed_size_mismatch", sizes))
         if reader.default is None and (lost := sorted({*writer.symbols} - {*reader.symbols})):
             reasons.append(("/symbols", "missing_enum_symbols", ", ".join(lost)))
-        step = "/items" if reader.type == "array" else "/values"
-        parts = [(step, *pair) for pair in zip(reader.inner, writer.inner, strict=True)]
+        step = INNER_KEYS.get(reader.type, "")
+        parts = [(f"/{step}", *pair) for pair in zip(reader.inner, writer.inner, strict=True)]
         if kinds[0] == _RECORD:
             missing, parts = _fields(reader, writer)
             reasons += missing
-        found = self._of_parts(parts)
-        return _Verdict([*reasons, *found.reasons], found.inner)
+        return _Verdict(reasons, self._refused(parts))
 
     def _lacking(self, reader: AvroType, writer: AvroType) -> Iterable[_Reason]:
         branches = [("", writer)]
@@ -183,15 +189,16 @@ class _Resolution:
             if not any(self._is_compatible(one, each) for one in reader.inner):
                 yield step, "missing_union_branch", f"reader union lacking writer type: {each.name}"
 
-    def _of_parts(self, parts: Iterable[_Part]) -> _Verdict:
-        return _Verdict([], [each for each in parts if not self._is_compatible(*each[1:])])
+    def _refused(self, parts: Iterable[_Part]) -> list[_Part]:
+        """The pairs that are not compatible."""
+        return [each for each in parts if not self._is_compatible(*each[1:])]
 
 
 def _has_name(reader: AvroType, writer: AvroType) -> bool:
     """Whether the names are the same without their namespaces, or a reader's alias is the writer's
     full name."""
-    names = [each.fullname.rpartition(".")[2] for each in (reader, writer)]
-    return names[0] == names[1] or writer.fullname in reader.aliases
+    is_same = simple_name(reader.fullname) == simple_name(writer.fullname)
+    return is_same or writer.fullname in reader.aliases
 
 
 def _fields(reader: AvroType, writer: AvroType) -> tuple[list[_Reason], list[_Part]]:

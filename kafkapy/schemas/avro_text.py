@@ -12,7 +12,17 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
-from kafkapy.schemas.avro_types import ABSENT, NAMED, PRIMITIVES, RECORDS, AvroType, Field
+from kafkapy.schemas.avro_types import (
+    ABSENT,
+    INNER_KEYS,
+    NAMED,
+    PRIMITIVES,
+    RECORDS,
+    AvroType,
+    Field,
+    is_integer,
+    simple_name,
+)
 
 _ESCAPE: Final = re.compile(r"\\(?:u00[01][0-9a-f]|.)")
 # The logical types that Java knows, by the types that may have them.
@@ -76,8 +86,7 @@ class _Document:
             return given.type
         found: dict[str, Any] = {"type": given.type}
         if given.inner:
-            key = "items" if given.type == "array" else "values"
-            found[key] = self.type(given.inner[0], namespace)
+            found[INNER_KEYS[given.type]] = self.type(given.inner[0], namespace)
         return found | given.props
 
     def _field(self, given: Field, namespace: str) -> dict[str, Any]:
@@ -95,7 +104,7 @@ class _Document:
     def _name(self, given: AvroType, namespace: str) -> dict[str, str]:
         if self._is_full:
             return {"name": given.fullname} | ({} if given.namespace else {"namespace": ""})
-        found = {"name": given.fullname.rpartition(".")[2]}
+        found = {"name": simple_name(given.fullname)}
         return found if given.namespace == namespace else found | {"namespace": given.namespace}
 
     def _relative(self, fullname: str, namespace: str) -> str:
@@ -160,8 +169,8 @@ def _normal_default(given: Field) -> Any:
         return ABSENT
     if kind.type == "union" and kind.inner:
         kind = kind.inner[0]
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    return float(value) if is_integer and kind.type in ("float", "double") else _sorted(value)
+    is_floating = kind.type in ("float", "double")
+    return float(value) if is_floating and is_integer(value) else _sorted(value)
 
 
 def json_text(value: Any) -> str:

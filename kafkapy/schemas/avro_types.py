@@ -4,16 +4,17 @@ that schemas of the registry are those that Java's clients can parse."""
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
-from kafkapy.schemas.parsed_schema import InvalidSchema
+from kafkapy.schemas.parsed_schema import InvalidSchema, json_of
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 RECORDS: Final = ("record", "error")
 NAMED: Final = (*RECORDS, "enum", "fixed")
+INNER_KEYS: Final = {"array": "items", "map": "values"}
+"""The key of the type inside, by type."""
 _ORDERS: Final = ("ascending", "descending", "ignore")
 # The keys that are no properties of a type, and of a field.
 _RESERVED: Final = frozenset(
@@ -74,6 +75,11 @@ def full_name(name: str, namespace: str) -> str:
     return f"{space}.{last}" if space else last
 
 
+def simple_name(name: str) -> str:
+    """A name without its namespace."""
+    return name.rpartition(".")[2]
+
+
 class Reader:
     """Reads schemas. Each may use the types of those before it."""
 
@@ -85,12 +91,7 @@ class Reader:
         Raises:
             InvalidSchema: the text is not JSON, or not a schema.
         """
-        try:
-            document = json.loads(text, parse_constant=_finite, parse_float=_finite)
-            json.dumps(document, ensure_ascii=False).encode()  # half of a surrogate pair
-        except ValueError as error:
-            raise InvalidSchema(f"The schema is not valid JSON: {error}") from error
-        return self._type(document, "")
+        return self._type(json_of(text), "")
 
     def _type(self, given: Any, namespace: str) -> AvroType:
         if isinstance(given, str):
@@ -105,8 +106,7 @@ class Reader:
         if kind in NAMED:
             return self._definition(kind, given, namespace)
         props = _props(given, _RESERVED)
-        if kind in ("array", "map"):
-            key = "items" if kind == "array" else "values"
+        if key := INNER_KEYS.get(kind):
             if key not in given:
                 raise InvalidSchema(f'{_short(given)} has no "{key}"')
             return AvroType(kind, props, inner=(self._type(given[key], namespace),))
@@ -147,7 +147,7 @@ class Reader:
             dict.fromkeys(full_name(each, found.namespace) for each in _aliases(given))
         )
         for alias in found.aliases:
-            _check_name(alias.rpartition(".")[2])
+            _check_name(simple_name(alias))
         self._types[fullname] = found
         if kind in RECORDS:
             found.fields = self._fields(given, found)
@@ -203,9 +203,9 @@ def is_valid_default(kind: AvroType, value: Any) -> bool:
             return isinstance(value, bool)
         case "int" | "long":
             bits = 31 if kind.type == "int" else 63
-            return _is_integer(value) and -(1 << bits) <= value < 1 << bits
+            return is_integer(value) and -(1 << bits) <= value < 1 << bits
         case "float" | "double":
-            return _is_integer(value) or isinstance(value, float)
+            return is_integer(value) or isinstance(value, float)
         case "array":
             inner = kind.inner[0]
             return isinstance(value, list) and all(is_valid_default(inner, e) for e in value)
@@ -224,18 +224,9 @@ def is_valid_default(kind: AvroType, value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Whether a value of JSON is an integer; `bool` is an `int` in Python."""
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _finite(digits: str) -> float:
-    """
-    Raises:
-        ValueError: the number is infinite or NaN, which JSON does not have.
-    """
-    if digits.lstrip("-")[:1].isdigit() and math.isfinite(value := float(digits)):
-        return value
-    raise ValueError(f"the number {digits} is not supported")
 
 
 def _number(text: str, where: str) -> float | str:
@@ -279,7 +270,7 @@ def _symbols(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 def _size(given: Mapping[str, Any], name: str) -> int:
     found = given.get("size")
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _SIZE_MAX:
+    if not is_integer(found) or not 0 <= found <= _SIZE_MAX:
         raise InvalidSchema(f"The fixed {name} has no size from 0 to {_SIZE_MAX}")
     return found
 

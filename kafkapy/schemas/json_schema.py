@@ -27,6 +27,8 @@ from kafkapy.schemas.json_subschemas import (
 )
 from kafkapy.schemas.parsed_schema import (
     COMPARISONS_MAX,
+    REASON_LENGTH_MAX,
+    REASONS_MAX,
     TOO_MANY_COMPARISONS,
     InvalidSchema,
     ParsedSchema,
@@ -40,10 +42,6 @@ _ABSENT: Final = object()
 # The costs of a comparison of two types, and of a look at a name or a known comparison.
 _COMPARISON_STEPS: Final = 10
 _STEP: Final = 1
-
-# The reasons of one pair that are kept, and their length: schemas of 1 KB can have 2^40 reasons.
-_REASONS_MAX: Final = 50
-_REASON_LENGTH_MAX: Final = 500
 
 # The memory of a pattern: one with 8 MiB, which is the default of RE2, takes 0.1 s to be compiled.
 _PATTERN_MEMORY_BYTES: Final = 1 << 20
@@ -203,8 +201,9 @@ class _Comparison:
             self._running.add(pair)
             before = len(self._accepted)
             try:
-                reasons = islice(self._compare(older, newer), _REASONS_MAX)
-                length = _REASON_LENGTH_MAX
+                # Schemas of 1 KB can have 2^40 reasons.
+                reasons = islice(self._compare(older, newer), REASONS_MAX)
+                length = REASON_LENGTH_MAX
                 found = [(path[:length], change[:length]) for path, change in reasons]
             finally:
                 self._running.remove(pair)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
-from kafkapy.schemas.parsed_schema import InvalidSchema
+from kafkapy.schemas.parsed_schema import InvalidSchema, finite, json_of
 
 _DRAFTS: Final = {
     "json-schema.org/draft-04/": "4",
@@ -85,24 +84,15 @@ def parsed(text: str) -> Any:
     Raises:
         InvalidSchema: the text is not JSON, or neither an object nor a boolean.
     """
-
-    def number(digits: str) -> float:
-        if math.isfinite(value := float(digits)):
-            return value
-        raise ValueError(f"the number {digits[:50]} is not supported")
-
-    def integer(digits: str) -> int:
-        number(digits)
-        return int(digits)
-
-    try:
-        raw = json.loads(text, parse_constant=number, parse_float=number, parse_int=integer)
-        minified(raw).encode()  # an escaped half of a surrogate pair cannot be stored
-    except ValueError as error:
-        raise InvalidSchema(f"The schema is not valid JSON: {error}") from None
+    raw = json_of(text, _integer)
     if not isinstance(raw, dict | bool):
         raise InvalidSchema("A JSON schema is an object or a boolean")
     return raw
+
+
+def _integer(digits: str) -> int:
+    finite(digits)  # a limit is compared with doubles
+    return int(digits)
 
 
 def minified(raw: Any, *, sort_keys: bool = False) -> str:

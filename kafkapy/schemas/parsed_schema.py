@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+import json
+import math
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 # A comparison of two types takes some 20 us, and other requests wait.
 COMPARISONS_MAX: Final = 250_000
 RESOLVED: Final = "resolved"  # the format with the types of references
+# Large schemas differ in thousands of places.
+REASONS_MAX: Final = 50
+REASON_LENGTH_MAX: Final = 500
 TOO_DEEP: Final = "its types are nested too deeply"
 TOO_MANY_COMPARISONS: Final = "the schemas have too many combinations of types to be compared"
 
@@ -17,6 +23,33 @@ class TooManyComparisons(Exception):
 
 class InvalidSchema(ValueError):
     """A schema's text cannot be parsed; the message says where and why."""
+
+
+def json_of(text: str, parse_int: Callable[[str], int] = int) -> Any:
+    """The JSON of a schema.
+
+    Raises:
+        InvalidSchema: the text is not JSON, or cannot be stored: it has a number that is infinite,
+            NaN or too large for a double, or half of a surrogate pair; or `parse_int` raised
+            ValueError.
+    """
+    try:
+        document = json.loads(text, parse_constant=finite, parse_float=finite, parse_int=parse_int)
+        json.dumps(document, ensure_ascii=False).encode()
+    except ValueError as error:
+        raise InvalidSchema(f"The schema is not valid JSON: {error}") from error
+    return document
+
+
+def finite(digits: str) -> float:
+    """A number.
+
+    Raises:
+        ValueError: it is infinite or NaN, which JSON does not have.
+    """
+    if digits.lstrip("-")[:1].isdigit() and math.isfinite(value := float(digits)):
+        return value
+    raise ValueError(f"the number {digits[:50]} is not supported")
 
 
 class ParsedSchema(Protocol):

@@ -16,7 +16,7 @@ from typing import Final
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
-from kafkapy.schemas.parsed_schema import TooManyComparisons
+from kafkapy.schemas.parsed_schema import REASONS_MAX, TooManyComparisons
 from kafkapy.schemas.protobuf_compiler import MAIN_FILE
 
 # Types of one group have the same encoding.
@@ -32,8 +32,6 @@ _SCALAR_GROUPS: Final = (
 _GROUP_OF: Final = {name: i for i, names in enumerate(_SCALAR_GROUPS) for name in names}
 _STRINGS: Final = _GROUP_OF["string"]
 
-# The reasons of two messages that are kept: each message that has fields of them repeats theirs.
-_REASONS_MAX: Final = 50
 # The bytes of the descriptors of all messages that are compared, some 5 s. A message may be
 # compared with those of many packages.
 _BYTES_MAX: Final = 25_000_000
@@ -119,7 +117,8 @@ class _Comparison:
         pair = (writer.full_name, reader.full_name)
         if pair not in self._compared:
             self._compared[pair] = []
-            reasons = islice(self._message_reasons(writer, reader), _REASONS_MAX)
+            # Each message that has fields of these repeats their reasons.
+            reasons = islice(self._message_reasons(writer, reader), REASONS_MAX)
             self._compared[pair] = list(dict.fromkeys(reasons))
         return self._compared[pair]
 

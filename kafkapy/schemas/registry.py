@@ -11,7 +11,13 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.schemas import rest_errors as errors
 from kafkapy.schemas.contract import VERSION_PROPERTY, Contract, RuleSet, check_rules
-from kafkapy.schemas.parsed_schema import RESOLVED, InvalidSchema, ParsedSchema
+from kafkapy.schemas.parsed_schema import (
+    REASON_LENGTH_MAX,
+    REASONS_MAX,
+    RESOLVED,
+    InvalidSchema,
+    ParsedSchema,
+)
 from kafkapy.schemas.records import (
     Level,
     Mode,
@@ -28,9 +34,6 @@ from kafkapy.schemas.records import (
 from kafkapy.schemas.registry_state import RegistryState
 from kafkapy.schemas.schema_types import parse
 
-# Large schemas may differ in thousands of places.
-_REASONS_MAX: Final = 50
-_REASON_LENGTH_MAX: Final = 500
 _READ_ONLY: Final = (Mode.READONLY, Mode.READONLY_OVERRIDE)
 # The version of a registration that is the next one, and is kept in confluent:version.
 NEXT_VERSION: Final = -1
@@ -195,7 +198,7 @@ class Registry:
                 reasons += [f"version {each.version}: {r}" for r in new.incompatibilities(old)]
             if level.is_read_by_earlier:
                 reasons += [f"version {each.version}: {r}" for r in old.incompatibilities(new)]
-        return [reason[:_REASON_LENGTH_MAX] for reason in reasons[:_REASONS_MAX]]
+        return [reason[:REASON_LENGTH_MAX] for reason in reasons[:REASONS_MAX]]
 
     def delete_subject(self, subject: str, *, permanent: bool) -> Decision:
         """Soft-delete all versions; or remove those that are soft-deleted, if all are.
@@ -245,8 +248,12 @@ class Registry:
 
     def _no_settings(self, subject: str) -> list[Record]:
         """The records that remove the settings and the mode of a subject."""
-        config = [config_record(subject, None)] if subject in self._state.configs else []
-        return [*config, mode_record(subject, None)] if subject in self._state.modes else config
+        records = list[Record]()
+        if subject in self._state.configs:
+            records.append(config_record(subject, None))
+        if subject in self._state.modes:
+            records.append(mode_record(subject, None))
+        return records
 
     def set_config(self, subject: str | None, changes: Mapping[str, Any]) -> Decision:
         """Change fields of the settings of a subject, or of all without one. None removes a field.
@@ -361,16 +368,19 @@ class Registry:
             if each.schema.schema_type is schema.schema_type
             and _is_contract_of(each, schema.contract)
         ]
+        if not alike:
+            return None
+        given = self._parse(schema)
         for each in alike:
-            if each.schema.references == schema.references and (
-                self._parse(each.schema).identity == self._parse(schema).identity
-            ):
+            has_same = each.schema.references == schema.references
+            if has_same and self._parse(each.schema).identity == given.identity:
                 return each
+        if schema.references:
+            return None
+        resolved = given.formatted(RESOLVED)
         for each in alike:
-            if each.schema.references and not schema.references:
-                pair = [self._parse(one).formatted(RESOLVED) for one in (each.schema, schema)]
-                if pair[0] == pair[1]:
-                    return each
+            if each.schema.references and self._parse(each.schema).formatted(RESOLVED) == resolved:
+                return each
         return None
 
     def _compared(self, subject: str, schema: StoredSchema) -> Sequence[Version]:
