@@ -114,7 +114,7 @@ _CONNECTION: Final = (
         "both",
         "PLAINTEXT",
         "with `kafka.sasl.*` (PLAIN, SCRAM, OAUTHBEARER, GSSAPI) and `kafka.ssl.*` as Java's"
-        " clients have them; stores PEM or PKCS12",
+        " clients have them; stores PEM, or PKCS12 and JKS with the extra `keystores`",
     ),
 )
 _OTHERS: Final = Option(
