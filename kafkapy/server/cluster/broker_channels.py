@@ -216,19 +216,20 @@ class _RemoteBroker:
                 return CommandResult(ErrorCode(response.error_code))
 
     async def _send_until_answered(self, request: Message, version: int) -> Any:
-        level = logging.WARNING
+        last_reason = ""
         while True:
             try:
                 return await self.client.request(request, version)
-            except NodeUnavailable as reason:
+            except NodeUnavailable as error:
+                reason = str(error)
                 logger.log(
-                    level,
+                    logging.DEBUG if reason == last_reason else logging.WARNING,
                     "%s Cannot send %s: %s. Trying again until the broker is gone.",
                     self._prefix,
                     type(request).__name__,
                     reason,
                 )
-                level = logging.DEBUG
+                last_reason = reason
             await asyncio.sleep(self._retry_backoff_s)
 
 

@@ -168,6 +168,7 @@ class _FetcherTask:
         self._replicas = replicas
         self._clock = clock
         self._wake = asyncio.Event()
+        self._last_failure = ""
         self._pause: asyncio.Future[None]  # done when a response sends no next fetch
         self._client = NodeClient(
             endpoint.host,
@@ -219,9 +220,10 @@ class _FetcherTask:
             return
         try:
             if isinstance(outcome, NodeUnavailable):
-                logger.info("Fetching from broker %d failed: %s", self.fetcher.leader_id, outcome)
+                self._log_failure(str(outcome))
                 self._on_failure()
             else:
+                self._last_failure = ""
                 self._process_response(fetch, to_leader_answer(fetch, outcome))
                 if pause.done():  # the response stopped this fetcher, for example by a disk failure
                     return
@@ -233,6 +235,15 @@ class _FetcherTask:
             if not pause.done():
                 pause.set_exception(fault)  # the task logs it
             raise  # ends the connection
+
+    def _log_failure(self, reason: str) -> None:
+        logger.log(
+            logging.INFO if reason == self._last_failure else logging.WARNING,
+            "Fetching from broker %d failed: %s",
+            self.fetcher.leader_id,
+            reason,
+        )
+        self._last_failure = reason
 
     async def _wait(self) -> None:
         """Wait until a partition is added, or a delayed one is due."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -28,8 +29,10 @@ from kafkapy.protocol.messages.leader_and_isr import (
     LeaderAndIsrTopicError,
 )
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrResponse as LeaderAndIsrMessage
+from kafkapy.server.cluster import broker_channels
 from kafkapy.server.cluster.broker_channels import BrokerChannels
 from kafkapy.server.cluster.control_request_handler import Command
+from kafkapy.server.interbroker.node_link import NodeUnavailable
 from tests.harness.scripted.scripted_node import (
     DISCONNECT,
     LIMIT_MS,
@@ -177,6 +180,37 @@ def test_a_lost_connection_has_the_same_request_sent_again_before_the_next() -> 
             await channels.close()
 
     in_loop(scenario)
+
+
+def test_each_new_reason_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A broker that starts refuses connections first. The reason after it may be a certificate."""
+    caplog.set_level(logging.DEBUG, broker_channels.logger.name)
+    reasons = ["refused", "refused", "wrong certificate"]
+
+    async def request(body: Any, version: int) -> Any:
+        if reasons:
+            raise NodeUnavailable(reasons.pop(0))
+        return fine(body)
+
+    async def scenario() -> None:
+        async with ScriptedNode(fine) as node:
+            channels = Channels()
+            channels.add(2, node)
+            target = channels._channels[2]._target
+            assert isinstance(target, broker_channels._RemoteBroker)
+            monkeypatch.setattr(target.client, "request", request)
+            channels.send_stop_replica(2, stop())
+            await channels.events.at_least(1)
+            await channels.close()
+
+    in_loop(scenario)
+    assert [(each.levelname, each.args[-1]) for each in caplog.records] == [
+        ("WARNING", "refused"),
+        ("DEBUG", "refused"),
+        ("WARNING", "wrong certificate"),
+    ]
 
 
 def test_an_answer_that_does_not_come_in_time_is_asked_for_again() -> None:

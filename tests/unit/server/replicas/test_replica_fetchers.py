@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from kafkapy.protocol.messages.fetch import FetchableTopicResponse, FetchRespons
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.replication.partition import Partition
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.interbroker.node_link import NodeUnavailable
+from kafkapy.server.replicas import replica_fetchers
 from kafkapy.server.replicas.follower_calls import to_leader_answer
 from kafkapy.server.replicas.replica_fetchers import ReplicaFetchers, fetcher_id
 from tests.harness.cores.server_parts import Parts
@@ -124,6 +127,36 @@ def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: 
         fetchers.stop()
 
     asyncio.run(scene())
+
+
+def test_each_new_reason_of_a_failure_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, replica_fetchers.logger.name)
+
+    async def scene() -> None:
+        parts = Parts(tmp_path)
+        fetchers = ReplicaFetchers(
+            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
+            {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
+        )  # fmt: skip
+        parts.apply_leader_and_isr(partition_state(LEADER, (LEADER, 1), None, 3))
+        fetchers.follow(parts.replicas.partitions["t"][0])
+        [task] = fetchers._fetchers.values()
+        asked = task.fetcher.next_fetch(parts.clock.monotonic_ms())
+        assert asked is not None
+        for reason in ("refused", "refused", "wrong certificate", None, "refused"):
+            task._pause = asyncio.get_running_loop().create_future()
+            task._on_response(asked, NodeUnavailable(reason) if reason else FetchResponse())
+        fetchers.stop()
+
+    asyncio.run(scene())
+    assert [each.levelname for each in caplog.records if "failed" in each.msg] == [
+        "WARNING",
+        "INFO",
+        "WARNING",
+        "WARNING",
+    ]
 
 
 def test_a_fault_that_nobody_expected_leaves_no_replica_behind(
