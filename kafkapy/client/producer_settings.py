@@ -58,7 +58,7 @@ _IGNORED_NAMES: Final = frozenset(
         *("socket.connection.setup.timeout.ms", "transactional.id", "value.serializer"),
     }
 )
-_IGNORED_PREFIXES: Final = ("ssl.", "sasl.", "kafkapy.")  # of the connection
+_IGNORED_PREFIXES: Final = ("ssl.", "sasl.", "kafkapy.", "config.providers")  # of all clients
 _DELIVERY_TIMEOUT_MS: Final = 120_000
 # Kafka's own partitioners, and whether they ignore keys.
 _PARTITIONERS: Final = {"": False, "DefaultPartitioner": False, "UniformStickyPartitioner": True}

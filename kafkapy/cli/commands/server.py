@@ -17,7 +17,6 @@ from kafkapy.cli.framework.exit_status import CommandFailed, ExitStatus, UsageEr
 from kafkapy.cli.framework.options import (
     CommonOptions,
     flag,
-    properties_of,
     refuse_other_actions,
     value,
     values,
@@ -173,13 +172,14 @@ def _brokers_to_stop(options: ServerOptions, file: str | None) -> list[int]:
 
 
 def _install_service(options: ServerOptions, file: str | None, env: Environment) -> ExitStatus:
+    from kafkapy.client.properties import load_properties
     from kafkapy.tools.local.service_files import next_commands, service_files
 
     if file is None:
         raise UsageError(
             "A property file is required: kafkapy server install-service server.properties"
         )
-    properties = properties_of(file)  # raises if it is not a property file
+    properties = load_properties(file)  # raises if it is not a property file
     if options.processes is not None:
         from kafkapy.tools.supervisor import process_properties, supervisor
 
@@ -233,10 +233,12 @@ def _signal(name: str) -> signal.Signals:
 
 def _properties(options: ServerOptions, file: str | None) -> dict[str, str]:
     """The file's properties. Overrides replace them; KAFKA_OPTS supplies a missing login config."""
-    from kafkapy.client.properties import parse_assignments
+    from kafkapy.client.config_providers import resolved
+    from kafkapy.client.properties import load_properties, parse_assignments
     from kafkapy.common.java_environment import with_login_config
 
-    return with_login_config(properties_of(file) | parse_assignments(options.override))
+    properties = {} if file is None else load_properties(file)
+    return with_login_config(resolved(properties | parse_assignments(options.override)))
 
 
 COMMAND: Final = Command(

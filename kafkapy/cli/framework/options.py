@@ -166,17 +166,22 @@ class ClusterOptions(CommonOptions):
 
 
 def properties_of(*files: str | None) -> dict[str, str]:
-    """The properties of files. Later files override earlier files; None is skipped.
+    """The properties of files, with the values of variables. Later files override earlier files;
+    None is skipped.
 
     Raises:
-        ConfigError: a file cannot be read, or is malformed.
+        ConfigError: a file cannot be read, or is malformed, or a variable has no value.
     """
     from kafkapy.client.properties import load_properties
 
     found: dict[str, str] = {}
     for file in files:
         found |= {} if file is None else load_properties(file)
-    return found
+    if "config.providers" not in found:
+        return found
+    from kafkapy.client.config_providers import resolved  # few files have variables
+
+    return resolved(found)
 
 
 def is_given(options: object, name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from kafkapy.client.config_providers import resolved
 from kafkapy.client.producer_settings import ProducerSettings, producer_settings
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.topic_partition import validate_topic_name
@@ -55,6 +56,7 @@ def parse_sink_options(given: Mapping[str, str]) -> SinkOptions:
             properties[name.removeprefix("kafka.")] = value
         elif name not in _KNOWN and name not in _IGNORED:
             raise ConfigError(f"Unknown option '{name}' for the kafkapy sink")
+    properties = resolved(properties)
     refuse_unknown_connection_names(properties)
     for name, reason in _FORBIDDEN.items():
         if name in properties:

@@ -116,6 +116,13 @@ _CONNECTION: Final = (
         "with `kafka.sasl.*` (PLAIN, SCRAM, OAUTHBEARER, GSSAPI) and `kafka.ssl.*` as Java's"
         " clients have them; stores PEM, or PKCS12 and JKS with the extra `keystores`",
     ),
+    Option(
+        "kafka.config.providers",
+        "both",
+        "-",
+        "the providers of variables such as `${secrets:/etc/kafka/secrets:password}` in other"
+        " `kafka.*` options, with `kafka.config.providers.NAME.class`",
+    ),
 )
 _OTHERS: Final = Option(
     "kafka.*",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple, TypeVar
 
+from kafkapy.client.config_providers import resolved
 from kafkapy.client.consumer_names import CONSUMER_ONLY, is_client_name
 from kafkapy.client.fetch import FETCH_BYTES_MAX
 from kafkapy.common.comma_separated import comma_separated
@@ -249,11 +250,13 @@ def _subscription(options: Mapping[str, str]) -> Subscription:
 
 def _client_properties(options: Mapping[str, str]) -> dict[str, str]:
     """The `kafka.*` options without their prefix."""
-    properties = {
-        name.removeprefix("kafka."): value
-        for name, value in options.items()
-        if name.startswith("kafka.")
-    }
+    properties = resolved(
+        {
+            name.removeprefix("kafka."): value
+            for name, value in options.items()
+            if name.startswith("kafka.")
+        }
+    )
     refuse_unknown_connection_names(properties)
     for name, reason in _FORBIDDEN.items():
         if name in properties:

@@ -40,6 +40,20 @@ def test_start_with_a_file_and_overrides(started: Any, tmp_path: Path) -> None:
     assert started == [{"a": "1", "b": "3=4", "c": ""}]
 
 
+def test_start_resolves_the_variables_of_the_file_and_of_overrides(
+    started: Any, tmp_path: Path
+) -> None:
+    file, secrets = tmp_path / "server.properties", tmp_path / "secrets.properties"
+    secrets.write_text("a=1\nb=2\n")
+    provider = "config.providers.file.class=org.apache.kafka.common.config.provider"
+    file.write_text(
+        f"config.providers=file\n{provider}.FileConfigProvider\na=${{file:{secrets}:a}}\n"
+    )
+    override = f"b=${{file:{secrets}:b}}"
+    assert kafkapy("server", "start", str(file), "--override", override).status == 0
+    assert started == [{"a": "1", "b": "2"}]
+
+
 def test_start_needs_no_file_and_has_the_brokers_status(started: Any) -> None:
     assert kafkapy("server", "start").status == 0
     assert kafkapy("server", "start", "--override", "status=1").status == 1

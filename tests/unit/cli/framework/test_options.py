@@ -15,6 +15,7 @@ from kafkapy.cli.framework.options import (
     flag,
     is_given,
     option_name,
+    properties_of,
     refuse,
     refuse_other_actions,
     require,
@@ -31,6 +32,19 @@ class Some(ClusterOptions):
     list_: bool = flag("List.")
     top_most: str | None = value("Top.")
     many: list[str] = values("Many.")
+
+
+def test_the_files_of_a_client_may_have_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSWORD", "secret")
+    common, file = tmp_path / "common.properties", tmp_path / "client.properties"
+    common.write_text(
+        "config.providers=env\nconfig.providers.env.class="
+        "org.apache.kafka.common.config.provider.EnvVarConfigProvider\n"
+    )
+    file.write_text("ssl.key.password=${env:PASSWORD}\n")
+    assert properties_of(str(common), None, str(file)) == {"ssl.key.password": "secret"}
 
 
 def test_what_counts_as_given() -> None:

@@ -19,6 +19,21 @@ def test_the_checkpoint_that_spark_adds_is_ignored() -> None:
     assert options.producer.acks == -1
 
 
+def test_a_value_of_a_query_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ID", "secret")
+    provider = {
+        "kafka.config.providers": "env",
+        "kafka.config.providers.env.class": (
+            "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+        ),
+    }
+    options = parse_sink_options(REQUIRED | provider | {"kafka.client.id": "${env:ID}"})
+    assert options.client_properties == {
+        "bootstrap.servers": "b:9092",
+        "client.id": "secret",
+    }
+
+
 def test_a_query_with_a_name_can_be_written() -> None:
     """Spark passes `queryName` to the sink, too."""
     assert parse_sink_options({**REQUIRED, "topic": "t", "queryName": "orders"}).topic == "t"

@@ -86,6 +86,14 @@ def test_subscriptions() -> None:
     assert pattern.pattern.fullmatch("abc")
 
 
+PROVIDER = {
+    "kafka.config.providers": "env",
+    "kafka.config.providers.env.class": (
+        "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    ),
+}
+
+
 def test_client_properties_lose_their_prefix() -> None:
     options = parse({"kafka.isolation.level": "read_committed", "kafka.client.id": "me"})
     assert options.client_properties == {
@@ -94,6 +102,15 @@ def test_client_properties_lose_their_prefix() -> None:
         "client.id": "me",
     }
     assert options.isolation_level == 1
+
+
+def test_a_value_of_a_query_may_be_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ID", "secret")
+    options = parse(PROVIDER | {"kafka.client.id": "${env:ID}"})
+    assert options.client_properties == {
+        "bootstrap.servers": "b:9092",
+        "client.id": "secret",
+    }
 
 
 def test_a_global_timestamp_wins_over_partitions_and_offsets() -> None:
