@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,17 +40,17 @@ def resolved(properties: Mapping[str, str]) -> dict[str, str]:
     if not lookups:
         return dict(properties)
 
-    def value(variable: re.Match[str]) -> str:
+    def value(name: str, variable: re.Match[str]) -> str:
         lookup = lookups.get(variable[1])
         if lookup is None:
             return variable[0]
         found = lookup(variable[2] or "", variable[3])
         if found is None:
-            raise ConfigError(f"{variable[0]} has no value")
+            raise ConfigError(f"{variable[0]} in {name} has no value")
         return found
 
     return {
-        name: _VARIABLE.sub(value, text)
+        name: _VARIABLE.sub(partial(value, name), text)
         for name, text in properties.items()
         if name != _PROVIDERS and not name.startswith(f"{_PROVIDERS}.")
     }

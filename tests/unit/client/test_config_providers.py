@@ -66,7 +66,7 @@ def test_without_providers_nothing_is_replaced() -> None:
         (provider("x", "Vault"), "VaultConfigProvider is none of FileConfigProvider, Dir"),
         ({"config.providers": "x"}, "config.providers.x.class= is none of"),
         (provider("x", "File") | {"a": "${x:/none/secrets:k}"}, "Cannot read /none/secrets: No"),
-        (provider("x", "File") | {"a": "${x:/dev/null:k}"}, "${x:/dev/null:k} has no value"),
+        (provider("x", "File") | {"a": "${x:/dev/null:k}"}, "${x:/dev/null:k} in a has no value"),
         (
             provider("x", "File", allowed_paths="/etc/kafka,/dev") | {"a": "${x:/dev/../proc:k}"},
             "param.allowed.paths=/etc/kafka,/dev does not allow /dev/../proc",
@@ -78,9 +78,9 @@ def test_without_providers_nothing_is_replaced() -> None:
         ),
         (
             provider("x", "Directory") | {"a": "${x:/dev:../proc/version}"},
-            "${x:/dev:../proc/version} has no value",
+            "${x:/dev:../proc/version} in a has no value",
         ),
-        (provider("x", "EnvVar") | {"a": "${x:KAFKAPY_NONE}"}, "${x:KAFKAPY_NONE} has no value"),
+        (provider("x", "EnvVar") | {"a": "${x:KAFKAPY_NONE}"}, "${x:KAFKAPY_NONE} in a has no value"),
         (provider("x", "EnvVar") | {"a": "${x:path:HOME}"}, "path:HOME of the environment has a"),
         (
             provider("x", "EnvVar", allowlist_pattern="KAFKA_.*") | {"a": "${x:HOME}"},
