@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
-from urllib.parse import unquote, urldefrag, urljoin
 
 import orjson
 import pyarrow as pa
 
 from kafkapy.common.errors import ConfigError
+from kafkapy.schemas.json_subschemas import Subschema, load, parsed
+from kafkapy.schemas.parsed_schema import TOO_DEEP, InvalidSchema
 from kafkapy.schemas.registry_client import RegisteredSchema
 from kafkapy.schemas.wire_format import CorruptValue, SchemaId
 
 Convert = Callable[[Any], Any]
+Test = Callable[[Any], bool]
 
 _NULL: Final = {"type": "null"}
 
@@ -29,7 +31,7 @@ class JsonReader:
         Raises:
             ConfigError: the schema is not JSON.
         """
-        _, found = _parse(schema)
+        found = _parse(schema)
         self.arrow_type: Final = found.arrow
         self._convert: Final = found.convert
 
@@ -62,54 +64,34 @@ class JsonWriter:
             ConfigError: the schema is not JSON.
         """
         self.schema_id: Final = schema.schema_id
-        root, found = _parse(schema)
+        found = _parse(schema)
         self.arrow_type: Final = found.arrow
+        self.required: Final = found.required
         self._restore: Final = found.restore
-        if not pa.types.is_struct(found.arrow):
-            root = {}
-        self.required: Final = frozenset(map(str, root.get("required", ())))
-        properties = root.get("properties", {})
-        self._null: Final = {
-            name: None for name in self.required if _may_be_null(properties.get(name))
-        }
 
     def write(self, value: Any) -> bytes:
         try:
-            found = self._restore(value)
+            return orjson.dumps(self._restore(value))
         except _WrongValue as error:
             raise CorruptValue(error.sentence()) from error
-        if pa.types.is_struct(self.arrow_type):
-            found = self._null | found
-            if missing := sorted(self.required - found.keys()):
-                raise CorruptValue(f"{', '.join(missing)} is null")
-        return orjson.dumps(found)
 
 
-def _may_be_null(schema: Any) -> bool:
-    if not isinstance(schema, dict):
-        return schema is not False
-    return (
-        "null" in schema.get("type", ())
-        or any(_NULL in schema.get(word, ()) for word in ("oneOf", "anyOf"))
-        or not schema
-    )
-
-
-def _parse(schema: RegisteredSchema) -> tuple[Any, _Type]:
+def _parse(schema: RegisteredSchema) -> _Type:
     try:
-        documents = {name: json.loads(text) for name, text in schema.references}
-        root = json.loads(schema.text)
-    except ValueError as error:
+        documents = {name: parsed(text) for name, text in schema.references}
+        return _Types().of(load(parsed(schema.text), documents))
+    except InvalidSchema as error:
         raise ConfigError(f"schema {schema.schema_id} is not JSON: {error}") from error
-    return root, _Types(root, documents).of(root, "", ())
+    except RecursionError as error:
+        raise ConfigError(f"schema {schema.schema_id}: {TOO_DEEP}") from error
 
 
 class _WrongValue(ValueError):
     """A part of a value cannot be converted. `path` is its place."""
 
-    def __init__(self, fault: str) -> None:
+    def __init__(self, fault: str, *path: str) -> None:
         super().__init__(fault)
-        self.path: list[str] = []
+        self.path: Final = list(path)
 
     def sentence(self) -> str:
         place = ".".join(self.path)
@@ -127,59 +109,132 @@ class _Type(NamedTuple):
     arrow: pa.DataType
     convert: Convert
     restore: Convert
+    required: frozenset[str] = frozenset()
+    """The properties of an object that cannot be left out."""
+    may_be_null: bool = True
 
 
 class _Types:
-    """The types of one schema, and of those that it refers to by name."""
+    """The types of one schema, and of those that it refers to."""
 
-    def __init__(self, root: Any, documents: Mapping[str, Any]) -> None:
-        self._root: Final = root
-        self._documents: Final = documents
+    def __init__(self) -> None:
+        self._tests: Final[dict[int, Test]] = {}
 
-    def of(self, schema: Any, base: str, enclosing: tuple[str, ...]) -> _Type:
-        """The type of a schema. `base` is the name of its document, "" for the root. `enclosing`
-        are the references that lead to it: one that leads to itself is text."""
-        if not isinstance(schema, dict):
-            return _TEXT
-        if "$ref" in schema:
-            target = urljoin(base, str(schema["$ref"]))
-            if target in enclosing:
-                return _TEXT
-            document, _ = urldefrag(target)
-            return self.of(self._find(target), document, (*enclosing, target))
+    def of(
+        self,
+        schema: Subschema,
+        enclosing: tuple[int, ...] = (),
+        required: frozenset[str] = frozenset(),
+    ) -> _Type:
+        """The type of a schema. `enclosing` are the ids of the referenced schemas that lead to it:
+        one that leads to itself is text. `required` are the properties that schemas around this one
+        require of the same value."""
+        found = self._of(schema, enclosing, required)
+        return found._replace(may_be_null=self._test(schema)(None))
+
+    def _of(self, schema: Subschema, enclosing: tuple[int, ...], required: frozenset[str]) -> _Type:
+        raw = schema.raw
+        if not isinstance(raw, dict):
+            return self._text(schema)
+        if "$ref" in raw:
+            target = _target(schema)
+            if target is None or id(target.raw) in enclosing:
+                return self._text(schema)
+            return self.of(target, (*enclosing, id(target.raw)), required)
+        if isinstance(names := raw.get("required"), list):
+            required |= frozenset(names)
         for word in ("oneOf", "anyOf", "allOf"):
-            if word in schema and "properties" not in schema:
-                branches = [each for each in schema[word] if each != _NULL]
-                return self.of(branches[0], base, enclosing) if len(branches) == 1 else _TEXT
-        given = schema.get("type", "object" if "properties" in schema else None)
-        kinds = set(given if isinstance(given, list) else [given]) - {"null"}
+            if word in raw and "properties" not in raw:
+                branches = [each for each in raw[word] if each != _NULL]
+                if len(branches) > 1:
+                    return self._text(schema)
+                return self.of(schema.child(branches[0]), enclosing, required)
+        kinds = _names_of_types(raw.get("type", "object" if "properties" in raw else None))
+        kinds -= {"null"}
         if kinds == {"object"}:
-            return self._object(schema, base, enclosing)
-        if kinds == {"array"} and isinstance(schema.get("items"), dict):
-            return _array(self.of(schema["items"], base, enclosing))
+            return self._object(schema, enclosing, required)
+        if kinds == {"array"} and isinstance(raw.get("items"), dict):
+            return _array(self.of(schema.child(raw["items"]), enclosing))
         if kinds == {"integer", "number"}:
             return _PRIMITIVES["number"]
-        return _PRIMITIVES.get(kinds.pop(), _TEXT) if len(kinds) == 1 else _TEXT
+        primitive = _PRIMITIVES.get(kinds.pop()) if len(kinds) == 1 else None
+        return primitive or self._text(schema)
 
-    def _object(self, schema: Mapping[str, Any], base: str, enclosing: tuple[str, ...]) -> _Type:
-        properties = schema.get("properties")
+    def _object(
+        self, schema: Subschema, enclosing: tuple[int, ...], required: frozenset[str]
+    ) -> _Type:
+        properties = schema.raw.get("properties")
         if properties:
-            return _struct({k: self.of(each, base, enclosing) for k, each in properties.items()})
-        values = schema.get("additionalProperties")
-        return _map(self.of(values, base, enclosing)) if isinstance(values, dict) else _TEXT
+            types = {k: self.of(schema.child(v), enclosing) for k, v in properties.items()}
+            return _struct(types, required)
+        values = schema.raw.get("additionalProperties")
+        if isinstance(values, dict):
+            return _map(self.of(schema.child(values), enclosing))
+        return self._text(schema)
 
-    def _find(self, target: str) -> Any:
-        """The schema with a URI: a document's name, and a pointer to a part of it. None if it is
-        not known."""
-        name, pointer = urldefrag(target)
-        found = self._documents.get(name) if name else self._root
-        for word in pointer.split("/")[1:]:
-            key = unquote(word).replace("~1", "/").replace("~0", "~")
-            found = found.get(key) if isinstance(found, dict) else None
-        return found
+    def _text(self, schema: Subschema) -> _Type:
+        return _Type(pa.string(), _text, _from_text(self._test(schema)))
+
+    def _test(self, schema: Subschema) -> Test:
+        """Whether a schema allows a value, without the content of objects and arrays."""
+        known = self._tests
+        if not isinstance(schema.raw, dict):
+            return lambda _: schema.raw is not False
+        if id(schema.raw) not in known:
+            known[id(schema.raw)] = lambda _: True  # of a schema that refers to itself
+            known[id(schema.raw)] = self._new_test(schema)
+        return known[id(schema.raw)]
+
+    def _new_test(self, schema: Subschema) -> Test:
+        raw = schema.raw
+        if "$ref" in raw:
+            target = _target(schema)
+            return (lambda _: True) if target is None else self._test(target)
+        tests: list[Test] = []
+        if kinds := _names_of_types(raw.get("type")) & _TYPE_NAMES:
+            tests.append(lambda value: not kinds.isdisjoint(_types_of(value)))
+        constants = [raw["const"]] if "const" in raw else raw.get("enum")
+        if constants is not None:
+            tests.append(lambda value: any(_is_equal(value, each) for each in constants))
+        for word, combine in (("allOf", all), ("anyOf", any), ("oneOf", any)):
+            if word in raw:
+                branches = [self._test(schema.child(each)) for each in raw[word]]
+                tests.append(_combined(branches, combine))
+        return _combined(tests, all)
 
 
-def _struct(types: Mapping[str, _Type]) -> _Type:
+def _target(schema: Subschema) -> Subschema | None:
+    """The schema that `$ref` names. None if it is not known."""
+    try:
+        return schema.referenced(schema.raw["$ref"])
+    except InvalidSchema:
+        return None
+
+
+def _names_of_types(given: Any) -> set[Any]:
+    """The names in the keyword `type`."""
+    return set(given if isinstance(given, list) else [given])
+
+
+def _types_of(value: Any) -> tuple[str, ...]:
+    """The names that JSON Schema has for the type of a value."""
+    if type(value) is int or (type(value) is float and value.is_integer()):
+        return "integer", "number"
+    return (_NAMES[type(value)],)
+
+
+def _is_equal(value: Any, other: Any) -> bool:
+    return bool(value == other) and (type(value) is bool) == (type(other) is bool)
+
+
+def _combined(tests: Sequence[Test], combine: Callable[[Iterable[bool]], bool]) -> Test:
+    return lambda value: combine(test(value) for test in tests)
+
+
+def _struct(types: Mapping[str, _Type], required: frozenset[str]) -> _Type:
+    # A required name without a property may have any value.
+    nulls = {name: None for name in required if name not in types or types[name].may_be_null}
+
     def convert(value: Any) -> Any:
         found = _expect(dict, value)
         return {
@@ -187,13 +242,17 @@ def _struct(types: Mapping[str, _Type]) -> _Type:
         }
 
     def restore(row: Mapping[str, Any]) -> Any:
-        return {
+        found = nulls | {
             name: _convert_at(name, types[name].restore, each)
             for name, each in row.items()
             if each is not None
         }
+        if missing := sorted(required - found.keys()):
+            raise _WrongValue("null", missing[0])
+        return found
 
-    return _Type(pa.struct([(name, each.arrow) for name, each in types.items()]), convert, restore)
+    arrow = pa.struct([(name, each.arrow) for name, each in types.items()])
+    return _Type(arrow, convert, restore, required)
 
 
 def _array(item: _Type) -> _Type:
@@ -202,7 +261,7 @@ def _array(item: _Type) -> _Type:
         return [_convert_at(str(i), item.convert, each) for i, each in enumerate(found)]
 
     def restore(items: list[Any]) -> Any:
-        return [_convert_at(str(i), item.restore, each) for i, each in enumerate(items)]
+        return [_restore_at(str(i), item, each) for i, each in enumerate(items)]
 
     return _Type(pa.list_(item.arrow), convert, restore)
 
@@ -213,7 +272,7 @@ def _map(value_type: _Type) -> _Type:
         return {name: _convert_at(name, value_type.convert, each) for name, each in found.items()}
 
     def restore(entries: Mapping[str, Any]) -> Any:
-        return {k: _convert_at(k, value_type.restore, each) for k, each in entries.items()}
+        return {name: _restore_at(name, value_type, each) for name, each in entries.items()}
 
     return _Type(pa.map_(pa.string(), value_type.arrow), convert, restore)
 
@@ -231,6 +290,17 @@ def _convert_at(name: str, convert: Convert, value: Any) -> Any:
     except _WrongValue as error:
         error.path.insert(0, name)
         raise
+
+
+def _restore_at(name: str, given: _Type, value: Any) -> Any:
+    """The restored part of an array or a map.
+
+    Raises:
+        _WrongValue: it cannot be restored, or it is null, which its schema does not allow.
+    """
+    if value is None and not given.may_be_null:
+        raise _WrongValue("null", name)
+    return _convert_at(name, given.restore, value)
 
 
 def _expect(expected: type, value: Any) -> Any:
@@ -287,13 +357,28 @@ def _has_float(value: Any) -> bool:
     return type(value) is float
 
 
-def _from_text(text: str) -> Any:
-    """The JSON in a text that is an object or an array, as it is, and otherwise the text."""
-    try:
-        found = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
-    return orjson.Fragment(text) if isinstance(found, dict | list) else text
+def _from_text(allows: Test) -> Convert:
+    """The reverse of `_text` for a schema: the JSON in a text that is an object or an array, or a
+    value of another type than string if the schema does not allow the string."""
+
+    def restore(text: str) -> Any:
+        """
+        Raises:
+            _WrongValue: the schema allows neither the string nor the JSON in it.
+        """
+        try:
+            found = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            found = text
+        if isinstance(found, dict | list) and allows(found):
+            return orjson.Fragment(text)
+        if allows(text):
+            return text
+        if isinstance(found, str) or not allows(found):
+            raise _WrongValue("not allowed by the schema")
+        return orjson.Fragment(text)
+
+    return restore
 
 
 def _same(value: Any) -> Any:
@@ -309,7 +394,7 @@ _NAMES: Final = {
     list: "array",
     dict: "object",
 }
-_TEXT: Final = _Type(pa.string(), _text, _from_text)
+_TYPE_NAMES: Final = frozenset(_NAMES.values())
 _PRIMITIVES: Final[dict[Any, _Type]] = {
     "integer": _Type(pa.int64(), _integer, _same),
     "number": _Type(pa.float64(), _number, _finite),

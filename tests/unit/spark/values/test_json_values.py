@@ -52,6 +52,8 @@ def column(schema: Any, **more: Any) -> pa.DataType:
         ({"type": "object"}, pa.string()),
         ({"type": "array"}, pa.string()),
         ({"$ref": "#/nothing/here"}, pa.string()),
+        ({"$ref": "#nothing"}, pa.string()),
+        ({"$ref": 7}, pa.string()),
         ({"enum": [1, "a"]}, pa.string()),
         ({}, pa.string()),
         (True, pa.string()),
@@ -61,6 +63,20 @@ def test_types(schema: Any, expected: pa.DataType) -> None:
     loop = {"type": "object", "properties": {"again": {"$ref": "#/$defs/loop"}, "n": INTEGER}}
     defs = {"a/b c": INTEGER, "loop": loop}
     assert column(schema, **{"$defs": defs, "definitions": {"n": INTEGER}}) == expected
+
+
+@pytest.mark.parametrize(
+    ("draft", "anchor"),
+    [("draft/2020-12", {"$anchor": "A"}), ("draft-07", {"$id": "#A"}), ("draft-04", {"id": "#A"})],
+)
+def test_a_reference_to_an_anchor(draft: str, anchor: dict[str, str]) -> None:
+    """It was taken for the root, so that valid values were corrupt."""
+    schema = {
+        "$schema": f"https://json-schema.org/{draft}/schema",
+        "properties": {"a": {"$ref": "#A"}},
+        "definitions": {"n": {**INTEGER, **anchor}},
+    }
+    assert reader(schema).read(1, b'{"a": 7}') == {"a": 7}
 
 
 def test_a_schema_of_another_subject() -> None:
@@ -148,7 +164,7 @@ def test_rows_are_written_without_their_nulls() -> None:
         "properties": {
             "id": INTEGER,
             "list": {"type": "array", "items": {"properties": {"n": INTEGER, "m": INTEGER}}},
-            "map": {"type": "object", "additionalProperties": INTEGER},
+            "map": {"type": "object", "additionalProperties": {"type": ["integer", "null"]}},
             "any": {},
             "text": {},
             "number": {},
@@ -179,12 +195,121 @@ def test_rows_are_written_without_their_nulls() -> None:
 
 
 @pytest.mark.parametrize(
-    "schema", [{"type": ["null", "integer"]}, {"oneOf": [INTEGER, {"type": "null"}]}, {}, True]
+    "schema",
+    [
+        {"type": ["null", "integer"]},
+        {"oneOf": [INTEGER, {"type": "null"}]},
+        {"$ref": "#/properties/n"},
+        {"enum": ["a", None]},
+        {"description": "anything"},
+        {},
+        True,
+    ],
 )
 def test_a_required_property_that_may_be_null(schema: Any) -> None:
-    text = json.dumps({"required": ["id"], "properties": {"id": schema}})
-    writer = JsonWriter(RegisteredSchema(1, SchemaType.JSON, text, ()))
-    assert writer.write({"id": None}) == b'{"id":null}'
+    properties = {"id": schema, "n": {"type": ["null", "integer"]}}
+    write = writer({"required": ["id"], "properties": properties})
+    assert write.write({"id": None}) == b'{"id":null}'
+
+
+def writer(schema: Any) -> JsonWriter:
+    return JsonWriter(RegisteredSchema(1, SchemaType.JSON, json.dumps(schema), ()))
+
+
+NODE = {"type": "object", "properties": {"next": {"$ref": "#/definitions/node"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts"),
+    [
+        ({"type": ["integer", "boolean"]}, {"12": "12", "true": "true", "7.0": "7.0"}),
+        ({"type": ["integer", "boolean"]}, {"1.5": None, "a": None, '"a"': None, "[1]": None}),
+        ({"type": ["integer", "boolean", "null"]}, {"null": "null"}),
+        ({"type": ["integer", "boolean"]}, {"null": None}),
+        ({"type": ["number", "string"]}, {"[1]": '"[1]"', "12": '"12"', "a": '"a"'}),
+        ({"type": ["array", "string"]}, {"[1]": "[1]", '{"b":1}': r'"{\"b\":1}"'}),
+        ({"type": ["object", "integer"]}, {'{"b": 1.10}': '{"b": 1.10}', "12": "12", "[1]": None}),
+        ({"type": "array"}, {"[1]": "[1]", "12": None, "a": None}),
+        ({"type": "object"}, {"{}": "{}", "[1]": None}),
+        ({"enum": [1, 2]}, {"1": "1", "3": None, "true": None, "a": None}),
+        ({"enum": [1, "a"]}, {"1": "1", "a": '"a"', "b": None}),
+        ({"const": True}, {"true": "true", "1": None}),
+        ({"anyOf": [{"const": "auto"}, INTEGER]}, {"auto": '"auto"', "12": "12", "a": None}),
+        ({"oneOf": [{"$ref": "#/definitions/n"}, {"type": "array"}]}, {"12": "12", "a": None}),
+        ({"allOf": [{"type": ["integer", "string"]}, {"enum": [1, True]}]}, {"1": "1", "a": None}),
+        ({"type": ["integer", "string"], "enum": [1]}, {"1": "1", "a": None}),
+        ({"$ref": "#/definitions/loop"}, {"12": '"12"'}),
+        ({"$ref": "#/nothing/here"}, {"12": '"12"', "[1]": "[1]"}),
+        ({"type": "any"}, {"12": '"12"', "[1]": "[1]"}),
+    ],
+)
+def test_text_is_written_as_what_the_schema_allows(
+    schema: Any, texts: dict[str, str | None]
+) -> None:
+    """Numbers and booleans became strings, which consumers refused, and strings became arrays."""
+    loop = {"anyOf": [{"$ref": "#/definitions/loop"}, {"type": "string"}]}
+    root = {"properties": {"a": schema}, "definitions": {"n": INTEGER, "loop": loop}}
+    write = writer(root)
+    assert write.arrow_type.field("a").type == pa.string()
+    for text, expected in texts.items():
+        if expected is not None:
+            assert write.write({"a": text}) == f'{{"a":{expected}}}'.encode()
+            continue
+        with pytest.raises(CorruptValue, match=r"^its a is not allowed by the schema$"):
+            write.write({"a": text})
+
+
+def test_a_part_that_contains_itself_is_written_as_json() -> None:
+    write = writer({"properties": {"a": NODE}, "definitions": {"node": NODE}})
+    row = {"a": {"next": {"next": '{"next": {}}'}}}
+    assert write.write(row) == b'{"a":{"next":{"next":{"next": {}}}}}'
+    with pytest.raises(CorruptValue, match=r"^its a\.next\.next is not allowed by the schema$"):
+        write.write({"a": {"next": {"next": "text"}}})
+
+
+NESTED = {
+    "properties": {"b": {"type": ["integer", "null"]}, "c": {"type": "string"}},
+    "required": ["b", "c"],
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        (NESTED, "c"),
+        ({"$ref": "#/definitions/nested"}, "c"),
+        ({"allOf": [{"properties": NESTED["properties"]}], "required": ["b", "c"]}, "c"),
+        ({"properties": {"n": {"$ref": "#/definitions/nested"}}}, "n.c"),
+        ({"properties": {"n": {"type": "array", "items": NESTED}}}, "n.0.c"),
+        ({"properties": {"n": {"type": "object", "additionalProperties": NESTED}}}, "n.k.c"),
+    ],
+)
+def test_required_properties_anywhere(schema: dict[str, Any], place: str) -> None:
+    """Only those of the root were found, without a $ref: a consumer got objects without them."""
+
+    def row(**nested: Any) -> Any:
+        found: Any = nested
+        for step in reversed(place.split(".")[:-1]):
+            found = [found] if step == "0" else {step: found}
+        return found
+
+    write = writer({**schema, "definitions": {"nested": NESTED}})
+    assert write.required == (frozenset("bc") if place == "c" else frozenset())
+    assert json.loads(write.write(row(b=None, c="x"))) == row(b=None, c="x")
+    with pytest.raises(CorruptValue, match=f"^its {place} is null$"):
+        write.write(row(b=None, c=None))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "array", "items": INTEGER}, [1, None]),
+        ({"type": "object", "additionalProperties": INTEGER}, {"1": None}),
+    ],
+)
+def test_a_null_that_an_array_or_a_map_may_not_have(schema: Any, value: Any) -> None:
+    with pytest.raises(CorruptValue, match=r"^its a\.1 is null$"):
+        writer({"properties": {"a": schema}}).write({"a": value})
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
