@@ -137,6 +137,7 @@ def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Pat
     done = run(*conf, *words, TMPDIR=str(tmp_path / "tmp"))
     assert done.returncode == 0, done.stderr
     assert " INFO " not in done.stderr
+    assert "registered data source" not in done.stderr
     wait_until(  # the fork server ends after the job
         lambda: not list((tmp_path / "tmp").glob("kafkapy-*")), "no file is left"
     )
@@ -203,6 +204,27 @@ def test_avro_values_with_the_property_file_of_confluents_clients(
     assert values_of(target, 2) == [{"n": 3, "at": 3}, {"n": 4, "at": 4}]
     keys = [(message.key() or b"")[5:] for message in messages_of(target, 2)]
     assert keys == [b"\x3e", b"\x52"]  # 31 and 41
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--master", "local[x]"], "Spark does not start: .*Could not parse Master URL: 'local.x"),
+        (["--checkpoint", "{file}"], "FileAlreadyExistsException: .*is not a directory: .*/file"),
+    ],
+)
+def test_what_spark_refuses_is_one_line(
+    broker: BrokerProcess, tmp_path: Path, words: list[str], message: str
+) -> None:
+    (tmp_path / "file").touch()
+    words = [word.format(file=tmp_path / "file") for word in words]
+    topic = ["--from", Topic(broker.bootstrap_servers).name]
+    topic += ["--bootstrap-server", broker.bootstrap_servers]
+    sql = ["--sql", "SELECT value FROM records"]
+    done = run("--master", "local[1]", *words, *topic, *sql, TMPDIR=str(tmp_path))
+    assert done.returncode == 1
+    assert re.search(f"^kafkapy: {message}", done.stderr, re.M), done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def values_of(topic: Topic, count: int) -> list[dict[str, object]]:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import SparkSession
 
 import kafkapy.spark
@@ -93,6 +94,31 @@ def test_what_is_wrong_is_one_line() -> None:
     unresolved = PySparkException("[UNRESOLVED_COLUMN] nix cannot be resolved.\n'Project ['nix]")
     assert refusal(unresolved, is_query=True) == "[UNRESOLVED_COLUMN] nix cannot be resolved."
     assert refusal(unresolved, is_query=False) is None  # the script's own fault keeps its traceback
+
+
+def test_a_syntax_error_is_one_line(spark: SparkSession) -> None:
+    """Spark's text begins with an empty line, which was the whole message."""
+    with pytest.raises(ParseException) as caught:
+        spark.sql("SELEC 1")
+    found = refusal(caught.value, is_query=True)
+    assert found is not None
+    assert found.startswith("[PARSE_SYNTAX_ERROR] Syntax error at or near 'SELEC'")
+
+
+def test_a_checkpoint_that_cannot_be_made_is_one_line(
+    spark: SparkSession, make_topic: MakeTopic, wire: Wire, tmp_path: Path
+) -> None:
+    """Java's exceptions for files ended a query with a traceback."""
+    source = make_topic()
+    file = tmp_path / "checkpoint"
+    file.touch()
+    wire(source=source.name, servers=source.servers, checkpoint=str(file))
+    with pytest.raises(Py4JJavaError) as caught:
+        run(spark, lambda frame: frame)
+    assert refusal(caught.value, is_query=True) == (
+        f"FileAlreadyExistsException: Destination exists and is not a directory: {file}"
+    )
+    assert refusal(caught.value, is_query=False) is None
 
 
 @pytest.mark.parametrize("error", [DataLossError, DeliveryError])

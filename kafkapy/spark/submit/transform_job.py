@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
@@ -33,9 +34,13 @@ VIEW: Final = "records"
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the `transform` of the script in the first argument, or the query of `--sql`."""
+    """Run the `transform` of the script in the first argument, or the query of `--sql`.
+
+    Raises:
+        ConfigError: Spark does not start, or the command has neither a script nor a query.
+    """
     if not arguments:
-        spark = SparkSession.builder.appName("kafkapy-sql").getOrCreate()
+        spark = start_session("kafkapy-sql")
         run(spark, sql_transform(spark))
         return
     script = Path(arguments[0])
@@ -43,8 +48,19 @@ def main(arguments: Sequence[str]) -> None:
         script = Path(script.name)
     sys.argv = [str(script), *arguments[1:]]
     sys.path[0] = str(script.parent)  # as if Python had run the script directly
-    spark = SparkSession.builder.appName(script.stem).getOrCreate()
+    spark = start_session(script.stem)
     run(spark, runpy.run_path(str(script))["transform"])
+
+
+def start_session(name: str) -> SparkSession:
+    """
+    Raises:
+        ConfigError: Spark does not start, for example because of a wrong `--master`.
+    """
+    try:
+        return SparkSession.builder.appName(name).getOrCreate()
+    except Py4JJavaError as error:
+        raise ConfigError(f"Spark does not start: {_java_fault(error)}") from error
 
 
 def sql_transform(spark: SparkSession) -> Transform:
@@ -133,22 +149,34 @@ def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
     report_progress(writer.start(), reports)
 
 
-def refusal(error: PySparkException, *, is_query: bool) -> str | None:
+def refusal(error: PySparkException | Py4JJavaError, *, is_query: bool) -> str | None:
     """The error as one line; None for a fault of the user's script."""
     kafkapy_errors = re.findall(r"^kafkapy\.(?:\w+\.)+\w+: (.*)$", str(error), re.MULTILINE)
     if kafkapy_errors:
         return str(kafkapy_errors[-1])
-    return next(iter(str(error).splitlines()), "") if is_query else None
+    if not is_query:
+        return None
+    return _java_fault(error) if isinstance(error, Py4JJavaError) else _first_line(str(error))
+
+
+def _java_fault(error: Py4JJavaError) -> str:
+    """The class, without its package, and the message of a Java exception."""
+    return re.sub(r"^(\w+\.)+", "", _first_line(error.java_exception.toString()))
+
+
+def _first_line(text: str) -> str:
+    """The first line that is not empty: the text of a syntax error begins with an empty one."""
+    return next(iter(text.strip().splitlines()), "")
 
 
 def fail(text: str) -> NoReturn:
     """End with one line on the JVM's stderr, because Spark passes a script's stderr to its
     stdout.
     """
-    context = SparkContext._active_spark_context
-    if context is None or context._jvm is None:
+    jvm = SparkContext._jvm  # also if the start of the context failed
+    if jvm is None:
         sys.exit(f"kafkapy: {text}")
-    context._jvm.java.lang.System.err.println(f"kafkapy: {text}")
+    jvm.java.lang.System.err.println(f"kafkapy: {text}")
     sys.exit(1)
 
 
@@ -161,7 +189,7 @@ if __name__ == "__main__":
         main(words)
     except KafkapyError as error:
         fail(str(error))
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         text = refusal(error, is_query=not words)
         if text is None:
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -51,10 +52,11 @@ def test_the_log_is_kept_when_the_job_failed_only() -> None:
         log.file.write_text("INFO all of it\n")
     assert not done.close(0)
     assert not done.directory.exists()
-    stopped = quiet_log.open_log()
-    stopped.file.touch()
-    assert not stopped.close(130)
-    assert not stopped.directory.exists()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        stopped = quiet_log.open_log()
+        stopped.file.touch()
+        assert not stopped.close(128 + number)
+        assert not stopped.directory.exists()
     assert failed.close(1)
     assert [path.name for path in failed.directory.iterdir()] == ["spark.log"]
     failed.close(0)
