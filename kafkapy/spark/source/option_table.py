@@ -183,7 +183,12 @@ SINK_CLIENT_OPTIONS: Final = (
 """The documented `kafka.*` options of the sink."""
 
 SEGMENT_OPTIONS: Final = (
-    Option("path", "batch", "required", "log directories, comma-separated, or one partition's"),
+    Option(
+        "path",
+        "batch",
+        "required",
+        "log directories, comma-separated, or one partition's; also `file:` URIs",
+    ),
     Option("subscribe", "batch", "all", "topics, comma-separated"),
     Option("subscribePattern", "batch", "all", "a regular expression for whole names of topics"),
     Option("includeHeaders", "batch", "false", "adds the column `headers`"),

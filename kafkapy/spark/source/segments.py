@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import mmap
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.record.batch_header import iter_headers, whole_batch_size
+from kafkapy.record.batch_crc import validate_crc
+from kafkapy.record.batch_header import iter_headers, read_header, whole_batch_size
 from kafkapy.spark.source.pushdown import Bounds
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ log: Final = logging.getLogger("kafkapy.spark")
 _PARTITION: Final = re.compile(r"([a-zA-Z0-9._-]+)-(\d+)")
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _ABORTED: Final = Struct(">hqqqq")  # .txnindex: version, producer, first, last, last stable offset
+_INDEXED: Final = Struct(">ii")  # .index: last offset of a set less the base offset, position
 _OFFSET_MAX: Final = 2**63 - 1
 
 
@@ -169,7 +170,8 @@ def read_segment(
     if skip_corrupt:
         decode = partial(_decode_before_corrupt, decode)
     try:
-        view = _map_file(path)[_position_of(path, start) :]
+        view = _map_file(path)
+        view = view[_position_of(view, path, start) :]
         decoded = decode(view, start, end)
         for decoded_columns in _with_path_in_errors(decoded, path):
             yield from record_batches(
@@ -228,15 +230,28 @@ def _check_closed(view: memoryview, path: Path) -> None:
         )
 
 
-def _position_of(path: Path, offset: int) -> int:
-    """The position from which to search for an offset, from the `.index`; 0 without one."""
-    index = path.with_suffix(".index")
-    data = index.read_bytes() if index.exists() else b""
+def _position_of(view: memoryview, path: Path, offset: int) -> int:
+    """The position from which to search for an offset, from the `.index`. 0 without one, or if at
+    the position of its entry is no batch before the offset: damage must not hide records."""
     base = int(path.stem)
-    entries = [pair for pair in Struct(">ii").iter_unpack(data[: len(data) // 8 * 8]) if pair[1]]
-    at = bisect_right(entries, (offset - base, -1))
-    position = entries[at - 1][1] if at else 0
-    return position if position < path.stat().st_size else 0
+    if offset <= base:
+        return 0
+    try:
+        data = path.with_suffix(".index").read_bytes()
+    except FileNotFoundError:
+        return 0
+    entries = _INDEXED.iter_unpack(data[: len(data) // _INDEXED.size * _INDEXED.size])
+    known: list[tuple[int, int]] = [
+        (at, base + last) for last, at in entries if at > 0 and 0 < last <= offset - base
+    ]
+    if known:
+        position, last_offset = max(known)
+        with suppress(ApiError):
+            header = read_header(view, position)
+            validate_crc(view, position, header)
+            if base < header.base_offset and header.last_offset <= last_offset:
+                return position
+    return 0
 
 
 def _base_offsets(directory: Path) -> tuple[int, ...]:

@@ -51,7 +51,9 @@ def parse_segments_options(given: Mapping[str, str]) -> SegmentsOptions:
     """
     options = {name.lower(): value for name, value in given.items()}
     refuse_unknown(options, _KNOWN, "kafkapy-segments")
-    paths = tuple(comma_separated(options.get("path", "")))
+    # A URI as Spark's own sources have it, which do not decode percent signs.
+    given_paths = comma_separated(options.get("path", ""))
+    paths = tuple(re.sub(r"^(?i:file):(//)?(?=/(?!/))", "", path) for path in given_paths)
     if not paths:
         raise ConfigError("Name the log directories: .load('/var/lib/kafka/data')")
     topics = frozenset(comma_separated(options.get("subscribe", "")))

@@ -94,8 +94,28 @@ def test_an_offset_deep_in_a_segment_is_found_by_its_index(tmp_path: Path) -> No
         builder.append(count=2)
     builder.stop()
     assert values(replica(tmp_path), Bounds(offset=Interval(61, 62))) == ["61", "62"]
-    (tmp_path / "orders-0" / f"{0:020d}.index").unlink()
+    path = tmp_path / "orders-0" / f"{0:020d}.log"
+    data = path.read_bytes()
+    path.write_bytes(bytes(100) + data[100:])  # is not read
     assert values(replica(tmp_path), Bounds(offset=Interval(61, 62))) == ["61", "62"]
+    path.write_bytes(data)
+    path.with_suffix(".index").unlink()
+    assert values(replica(tmp_path), Bounds(offset=Interval(61, 62))) == ["61", "62"]
+
+
+@pytest.mark.parametrize("mask", [0x01, 0x10, 0x80])
+def test_a_damaged_index_hides_no_records(tmp_path: Path, mask: int) -> None:
+    builder = LogBuilder(tmp_path, index_interval_bytes="100")
+    for _ in range(8):
+        builder.append(count=2)
+    builder.stop()
+    one, index = replica(tmp_path), tmp_path / "orders-0" / f"{0:020d}.index"
+    data = index.read_bytes()
+    assert len(data) > 40
+    for at in range(len(data)):
+        index.write_bytes(data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :])
+        assert values(one) == [str(i) for i in range(16)]
+        assert values(one, Bounds(offset=Interval(9, 12))) == ["9", "10", "11", "12"]
 
 
 def test_aborted_transactions_across_segments(tmp_path: Path) -> None:

@@ -40,6 +40,13 @@ def test_what_is_wrong_is_named(options: dict[str, str], words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_paths_may_be_uris() -> None:
+    given = "/a, file:/b c, file:///d%20e/f, FILE:///g, file://host/h, file:i"
+    assert parse_segments_options({"path": given}).paths == (
+        *("/a", "/b c", "/d%20e/f", "/g", "file://host/h", "file:i"),
+    )
+
+
 def test_spark_finds_it_by_its_name() -> None:
     assert DefaultSource is KafkapySegmentsSource
     assert DefaultSource.name() == "kafkapy-segments"
