@@ -108,8 +108,8 @@ class BatchProducer:
         being created, which the broker may do now (`auto.create.topics.enable`).
 
         Raises:
-            DeliveryError: the topic does not exist after `max.block.ms`, or no broker can be
-              reached.
+            DeliveryError: the topic does not exist after `max.block.ms`, no broker can be reached,
+              or the topic is refused, for example because of its name.
         """
         deadline_s = time.monotonic() + self._settings.max_block_ms / 1000
         while True:
@@ -121,7 +121,9 @@ class BatchProducer:
             else:
                 if found.error is ErrorCode.NONE:
                     return [each.leader for each in found.partitions.values()]
-                if found.error not in _MISSING_TOPIC_ERRORS or time.monotonic() >= deadline_s:
+                if found.error not in _MISSING_TOPIC_ERRORS:
+                    raise DeliveryError(f"Topic {topic}: {found.error.name}")
+                if time.monotonic() >= deadline_s:
                     raise DeliveryError(
                         f"Topic {topic} not present in metadata after "
                         f"{self._settings.max_block_ms} ms: {found.error.name}"

@@ -194,6 +194,18 @@ def test_columns_that_are_not_those_of_the_schema(
         encode(spark.sql(f"SELECT {select}"), POINT)
 
 
+def test_fields_that_differ_in_case(
+    spark: SparkSession, client: SchemaRegistryClient, encode: Callable[..., DataFrame]
+) -> None:
+    """A column was taken for the last of them."""
+    fields = [{"name": "id", "type": "long"}, {"name": "ID", "type": "string", "default": "none"}]
+    (row,) = encode(spark.range(7, 8), {"type": "record", "name": "A", "fields": fields}).collect()
+    assert AvroDeserializer(client)(bytes(row["value"]), context()) == {"id": 7, "ID": "none"}
+    del fields[1]["default"]
+    with pytest.raises(ConfigError, match="needs ID, which the rows do not have"):
+        encode(spark.range(1), {"type": "record", "name": "A", "fields": fields})
+
+
 def test_parts_of_columns_that_are_not_those_of_the_schema(
     spark: SparkSession, encode: Callable[..., DataFrame]
 ) -> None:

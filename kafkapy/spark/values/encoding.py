@@ -101,22 +101,25 @@ def _matching(
     Raises:
         ConfigError: a column is missing, is not in the schema, or has another type.
     """
-    fields = {each.name.lower(): each for each in wanted}
-    names = {each.name.lower() for each, _ in given}
-    if unknown := [path + each.name for each, _ in given if each.name.lower() not in fields]:
+    # Spark ignores the case of names. Of two fields that differ only in case, the equal one counts.
+    fields = {each.name.lower(): each for each in wanted} | {each.name: each for each in wanted}
+    names = [each.name if each.name in fields else each.name.lower() for each, _ in given]
+    columns = list(zip(given, names, strict=True))
+    if unknown := [path + each.name for (each, _), name in columns if name not in fields]:
         raise ConfigError(
             f"The schema {writer.schema_id} has no field {', '.join(unknown)}; its fields: "
             f"{', '.join(wanted.fieldNames())}"
         )
-    if missing := sorted(path + name for name in writer.required if name.lower() not in names):
+    absent = writer.required - {fields[name].name for name in names}
+    if missing := sorted(path + name for name in absent):
         raise ConfigError(
             f"The schema {writer.schema_id} needs {', '.join(missing)}, which the rows do not have"
         )
     found = []
-    for each, column in given:
-        field = fields[each.name.lower()]
+    for (each, column), name in columns:
         named = StructField(path + each.name, each.dataType)
-        found.append(_matching_column(named, column, field.dataType).alias(field.name))
+        matching = _matching_column(named, column, fields[name].dataType)
+        found.append(matching.alias(fields[name].name))
     return found
 
 

@@ -253,6 +253,18 @@ def test_a_topic_that_never_comes_and_a_cluster_that_is_away() -> None:
 
 
 @pytest.mark.parametrize(
+    "error", [ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+)
+def test_a_topic_that_is_refused_is_not_waited_for(error: ErrorCode) -> None:
+    """The message had the time limit, as if it had been waited for."""
+    brokers = ScriptedLeaders({})
+    refused = metadata({}, brokers={1: 9001}, errors={"t": error})
+    brokers.scripted.script[ApiKey.METADATA] = [refused]
+    with pytest.raises(DeliveryError, match=f"^Topic t: {error.name}$"):
+        producer_on(brokers, **{"max.block.ms": "60000"}).leaders("t")
+
+
+@pytest.mark.parametrize(
     ("reason", "attempts"),
     [
         (ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, "bad password"), 1),
