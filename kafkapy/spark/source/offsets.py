@@ -111,8 +111,8 @@ def _parse(
         value = json.loads(text)
         if isinstance(value, dict) and all(map(is_valid, value.values())):
             return read(value)
-    except ValueError:
-        pass  # not JSON, or a partition that is not a number: the same error
+    except (ValueError, RecursionError):
+        pass  # not JSON, nested too deeply, or a partition that is not a number: the same error
     raise ConfigError(f"Expected e.g. {example}, got {text}")
 
 

@@ -70,7 +70,11 @@ def test_json_of_users() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "1", '{"a":1}', '{"a":{"x":1}}', '{"a":{"0":"1"}}', '{"a":{"0":true}}']
+    "text",
+    [
+        *("", "{", "[]", "1", '{"a":1}', '{"a":{"x":1}}', '{"a":{"0":"1"}}', '{"a":{"0":true}}'),
+        pytest.param("[" * 5000, id="nested too deeply"),
+    ],
 )
 def test_json_that_does_not_fit_is_shown_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match=r"Expected e\.g\. .*topicB.*, got "):
