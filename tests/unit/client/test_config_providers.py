@@ -80,7 +80,7 @@ def test_without_providers_nothing_is_replaced() -> None:
             provider("x", "Directory") | {"a": "${x:/dev:../proc/version}"},
             "${x:/dev:../proc/version} in a has no value",
         ),
-        (provider("x", "EnvVar") | {"a": "${x:KAFKAPY_NONE}"}, "${x:KAFKAPY_NONE} in a has no value"),
+        (provider("x", "EnvVar") | {"a": "${x:KAFKAPY_NONE}"}, "KAFKAPY_NONE} in a has no value"),
         (provider("x", "EnvVar") | {"a": "${x:path:HOME}"}, "path:HOME of the environment has a"),
         (
             provider("x", "EnvVar", allowlist_pattern="KAFKA_.*") | {"a": "${x:HOME}"},
