@@ -22,8 +22,9 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersio
 from kafkapy.protocol.schema import Message
 
 CLIENT_SOFTWARE_NAME: Final = "kafkapy"
-# Fetches are far smaller; the first bytes of HTTP and of a TLS alert read as a larger size.
-RESPONSE_BYTES_MAX: Final = 1 << 28
+# The first bytes of HTTP and of a TLS alert read as a larger size. Later responses have no limit,
+# as in Java's clients: a fetch returns at least one batch, however large.
+FIRST_RESPONSE_BYTES_MAX: Final = 1 << 28
 _SIZE: Final = struct.Struct(">i")
 
 Allocate = Callable[[int], memoryview]
@@ -179,7 +180,7 @@ class Channel:
 
     def _read_frame(self, deadline: float) -> memoryview:
         (size,) = _SIZE.unpack(self._read(zeroed_buffer(_SIZE.size), deadline))
-        if not 4 <= size <= RESPONSE_BYTES_MAX:
+        if size < 4 or (size > FIRST_RESPONSE_BYTES_MAX and not self.api_versions):
             raise ProtocolViolation(
                 f"{self.peer} announced a response of {size} bytes: it is not a Kafka broker, "
                 "or it speaks another security protocol"

@@ -121,7 +121,10 @@ _ASSIGNORS: Final = {
 }
 # librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do.
 _PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", _DELIVERY_TIMEOUT: "120000"}
-_CONSUMER_DEFAULTS: Final = {
+# Java's consumers have no limit of a response. librdkafka's of 100 MB has no effect but that it
+# repeats the fetch of a larger batch for ever.
+_RESPONSE_LIMIT: Final = {"receive.message.max.bytes": str(2**31 - 1)}
+_CONSUMER_DEFAULTS: Final = _RESPONSE_LIMIT | {
     "isolation.level": "read_uncommitted",
     "allow.auto.create.topics": "true",
 }
@@ -184,7 +187,7 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.ShareConsumer`. Raises as `consumer_config`."""
     _check_group(properties)
-    config = _translate(properties)
+    config = _RESPONSE_LIMIT | _translate(properties)
     _set_consumer_socket_timeout(config)
     return config
 

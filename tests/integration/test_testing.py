@@ -104,7 +104,7 @@ def test_a_topic(kafkapy_broker, kafkapy_topic):
 """
 
 
-def write(broker: KafkaBroker, topic: str, *values: str, **settings: str) -> None:
+def write(broker: KafkaBroker, topic: str, *values: str | bytes, **settings: str) -> None:
     given = {key.replace("_", "."): value for key, value in settings.items()}
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, **QUIET, **given})
     for value in values:
@@ -144,6 +144,17 @@ def test_what_a_client_writes_is_read() -> None:
             broker.create_topic("orders")
         with pytest.raises(ApiError, match="Number of partitions must be larger than 0"):
             broker.create_topic("empty", 0)
+
+
+def test_a_record_above_librdkafkas_default_limit_is_read() -> None:
+    """Kafka's consumers have no limit. librdkafka's of 100 MB repeated the fetch for ever."""
+    size = 101_000_000
+    sizes = {"message.max.bytes": 110_000_000, "socket.request.max.bytes": 120_000_000}
+    with KafkaBroker(sizes) as broker:
+        topic = broker.create_topic("large")
+        write(broker, topic, bytes(size), message_max_bytes="105000000")
+        write(broker, topic, "1")
+        assert [len(value or b"") for value in values(broker, topic)] == [size, 1]
 
 
 def test_a_read_waits_neither_for_offsets_nor_for_further_records(

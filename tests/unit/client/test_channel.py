@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkapy.client.channel import RESPONSE_BYTES_MAX, Channel
+from kafkapy.client.channel import FIRST_RESPONSE_BYTES_MAX, Channel
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode, ProtocolViolation
 from kafkapy.protocol.api_keys import ApiKey
@@ -89,7 +89,7 @@ def test_a_failed_exchange_closes_and_says_why(failure: object, code: ErrorCode,
     [
         (b"HTTP/1.1 400 Bad Request\r\n", "not a Kafka broker"),
         (b"\x15\x03\x03\x00\x02\x02\x46", "not a Kafka broker"),
-        ((RESPONSE_BYTES_MAX + 1).to_bytes(4, "big"), "not a Kafka broker"),
+        ((FIRST_RESPONSE_BYTES_MAX + 1).to_bytes(4, "big"), "not a Kafka broker"),
         (b"\x00\x00\x00\x02ab", "2 bytes"),
         (b"\x00\x00\x00\x05\x00\x00\x00\x63\x00", "METADATA|Metadata|answered|bytes"),
     ],
@@ -99,6 +99,23 @@ def test_what_is_not_kafka_is_refused(answer: bytes, said: str) -> None:
     with pytest.raises(ProtocolViolation, match=said):
         channel.exchange(MetadataRequest(topics=[]), 12, 1000)
     assert transport.closed
+
+
+def test_a_broker_may_send_a_batch_of_any_size() -> None:
+    sizes: list[int] = []
+
+    def allocate(size: int) -> memoryview:
+        sizes.append(size)
+        return memoryview(bytearray(4))
+
+    answer = (FIRST_RESPONSE_BYTES_MAX + 1).to_bytes(4, "big")
+    transport = ScriptedCluster({ApiKey.METADATA: answer}).connect("b", 9092, None, 1)
+    channel = Channel(transport, "b:9092", "tester")
+    channel.negotiate(1000)
+    channel._allocate = allocate
+    with pytest.raises(ApiError, match="the broker closed it"):
+        channel.exchange(MetadataRequest(topics=[]), 12, 1000)
+    assert sizes == [FIRST_RESPONSE_BYTES_MAX + 1]
 
 
 def test_an_answer_to_another_request_is_refused() -> None:

@@ -88,6 +88,13 @@ def test_values_of_java_are_ones_of_librdkafka() -> None:
     assert config["socket.receive.buffer.bytes"] == "0"
 
 
+def test_the_size_of_a_response_has_no_limit_as_in_javas_consumers() -> None:
+    for config in (consumer_config, share_consumer_config):
+        made = config({"group.id": "g"})
+        assert int(made["receive.message.max.bytes"]) == 2**31 - 1
+        confluent_kafka.Consumer(made).close()
+
+
 def test_numbers_that_java_takes_and_librdkafka_does_not_become_the_nearest() -> None:
     most = str(2**31 - 1)
     produced = {"batch.size": "0", "request.timeout.ms": most, "max.request.size": most}
