@@ -176,8 +176,8 @@ class KafkaBroker:
         return name
 
     def records(self, topic: str, read_committed: bool = True) -> list[Record]:
-        """All present records of a topic, by partition and offset. With `read_committed`, records
-        of transactions that were not committed are left out.
+        """All records that a topic has at the call, by partition and offset. With `read_committed`,
+        records of transactions that were not committed are left out.
 
         Raises:
             ApiError: UNKNOWN_TOPIC_OR_PARTITION, TOPIC_AUTHORIZATION_FAILED, ...

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkapy.admin.errors import topic_error
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from kafkapy.client.librdkafka import consumer_config
-from kafkapy.client.offsets import EARLIEST_TIMESTAMP
+from kafkapy.client.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -34,7 +35,8 @@ class Record:
 def read_topic(
     servers: str, topic: str, read_committed: bool, properties: Mapping[str, str]
 ) -> list[Record]:
-    """All present records of a topic, by partition and offset. `properties` are those of a client.
+    """All records that a topic has at the call, by partition and offset. `properties` are those of
+    a client.
 
     Raises:
         ApiError: UNKNOWN_TOPIC_OR_PARTITION; TOPIC_AUTHORIZATION_FAILED; REQUEST_TIMED_OUT: not all
@@ -45,12 +47,10 @@ def read_topic(
         if found.error is not ErrorCode.NONE:
             raise topic_error(found.error, topic, f"Topic '{topic}' does not exist")
         partitions = [TopicPartition(topic, index) for index in found.partitions]
+        level = READ_COMMITTED if read_committed else READ_UNCOMMITTED
         # librdkafka would take half a second to find the first offsets.
-        starts = cluster.list_offsets(dict.fromkeys(partitions, EARLIEST_TIMESTAMP))
-    for start in starts.values():
-        if start.error is not ErrorCode.NONE:
-            raise ApiError(start.error, start.reason)
-    records: list[Record] = []
+        starts = _offsets(cluster, partitions, EARLIEST_TIMESTAMP, level)
+        ends = _offsets(cluster, partitions, LATEST_TIMESTAMP, level)
     # Imported only here: tests with a client of their own do not need librdkafka.
     import confluent_kafka
 
@@ -69,37 +69,52 @@ def read_topic(
         }
     )
     try:
-        consumer.assign(
-            [
-                confluent_kafka.TopicPartition(*which, start.offset)
-                for which, start in starts.items()
-            ]
-        )
-        _read_to_the_ends(consumer, topic, set(found.partitions), records)
+        consumer.assign([confluent_kafka.TopicPartition(*each, starts[each]) for each in starts])
+        records = _read_to_the_ends(consumer, ends)
     finally:
         consumer.close()
     return sorted(records, key=lambda record: (record.partition, record.offset))
 
 
-def _read_to_the_ends(consumer: Any, topic: str, unread: set[int], records: list[Record]) -> None:
+def _offsets(
+    cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int, isolation_level: int
+) -> dict[TopicPartition, int]:
+    found = cluster.list_offsets(dict.fromkeys(partitions, timestamp), isolation_level)
+    for result in found.values():
+        if result.error is not ErrorCode.NONE:
+            raise ApiError(result.error, result.reason)
+    return {topic_partition: result.offset for topic_partition, result in found.items()}
+
+
+def _read_to_the_ends(consumer: Any, ends: Mapping[TopicPartition, int]) -> list[Record]:
+    """The records before these offsets. A partition is complete at its present end, too: the last
+    offset may be that of a transaction's marker, which is no record.
+    """
     from confluent_kafka import KafkaError
 
+    records: list[Record] = []
+    unread = set(ends)
     deadline = time.monotonic() + READ_LIMIT_S
     while unread:
         message = consumer.poll(_POLL_S)
         error = None if message is None else message.error()
         if error is not None and error.code() == KafkaError._PARTITION_EOF:
-            unread.discard(message.partition())
+            unread.discard(TopicPartition(message.topic(), message.partition()))
         # The group, which librdkafka looks for, is not used: the login needs no rights on it.
         elif error is not None and error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
         elif error is None and message is not None:
-            records.append(_record(message))
+            topic_partition = TopicPartition(message.topic(), message.partition())
+            if message.offset() < ends[topic_partition]:
+                records.append(_record(message))
+            if message.offset() + 1 >= ends[topic_partition]:
+                unread.discard(topic_partition)
         if unread and time.monotonic() > deadline:
-            names = ", ".join(f"{topic}-{index}" for index in sorted(unread))
+            names = ", ".join(map(str, sorted(unread)))
             raise ApiError(
                 ErrorCode.REQUEST_TIMED_OUT, f"Not read within {READ_LIMIT_S:.0f} s: {names}"
             )
+    return records
 
 
 def _record(message: Any) -> Record:

@@ -211,6 +211,34 @@ def test_only_what_was_committed_unless_all_is_wanted() -> None:
         assert [record.value for record in everything] == [b"kept", b"not"]
 
 
+@pytest.mark.parametrize("read_committed", [True, False])
+def test_a_read_ends_while_somebody_writes(
+    read_committed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class BusyTopicsConsumer(Consumer):
+        def poll(self, *limits: Any) -> Any:
+            for partition in range(3):
+                writer.produce("t", "later", partition=partition)
+            assert writer.flush(30) == 0
+            return super().poll(*limits)
+
+    monkeypatch.setattr(topic_records, "READ_LIMIT_S", 10.0)
+    with KafkaBroker() as broker:
+        broker.create_topic("t", 3)
+        settings = {"bootstrap.servers": broker.bootstrap_servers, **QUIET}
+        producer = Producer({**settings, "transactional.id": "x"})
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce("t", "1", partition=1)
+        producer.commit_transaction(30)  # whose marker is behind the last record
+        writer = Producer({**settings, "linger.ms": 0})
+        writer.produce("t", "2", partition=2)
+        assert writer.flush(30) == 0
+        monkeypatch.setattr("confluent_kafka.Consumer", BusyTopicsConsumer)
+        records = broker.records("t", read_committed)
+        assert [record.value for record in records] == [b"1", b"2"]
+
+
 def test_records_and_address_outlive_a_stop_and_a_kill() -> None:
     with KafkaBroker() as broker, KafkaBroker() as other:
         address = broker.bootstrap_servers
