@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
@@ -114,7 +115,8 @@ class BatchProducer:
         deadline_s = time.monotonic() + self._settings.max_block_ms / 1000
         while True:
             try:
-                found = self._cluster.metadata([topic], refresh=True, create=True).topics[topic]
+                with self._cluster.within(deadline_s):
+                    found = self._cluster.metadata([topic], refresh=True, create=True).topics[topic]
             except ApiError as error:
                 if not is_temporary(error) or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"No rows can be written: {error.message}") from None
@@ -175,7 +177,8 @@ class BatchProducer:
         deadline_s = self._queues[topic_partition][0].deadline_s
         while True:
             try:
-                return self._cluster.leader_of(topic_partition)
+                with self._cluster.within(deadline_s):
+                    return self._cluster.leader_of(topic_partition)
             except ApiError as error:
                 if not is_temporary(error) or time.monotonic() >= deadline_s:
                     raise DeliveryError(f"{topic_partition}: {error.message}") from None
@@ -195,7 +198,13 @@ class BatchProducer:
                 break
             batches[topic_partition] = pending
         if batches:
-            self._send_request(leader, batches)
+            with self._until_expiry(batches):
+                self._send_request(leader, batches)
+
+    def _until_expiry(
+        self, batches: Mapping[TopicPartition, _PendingBatch]
+    ) -> AbstractContextManager[None]:
+        return self._cluster.within(min(each.deadline_s for each in batches.values()))
 
     def _send_request(self, leader: int, batches: dict[TopicPartition, _PendingBatch]) -> None:
         topics: dict[str, TopicProduceData] = {}
@@ -259,7 +268,8 @@ class BatchProducer:
         if leader not in self._in_flight:
             return
         request, batches = self._in_flight.pop(leader)
-        results = self._read_response(leader, request)
+        with self._until_expiry(batches):
+            results = self._read_response(leader, request)
         stale_topics = set()
         for topic_partition, pending in batches.items():
             pending.awaited_broker = None

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -164,7 +165,7 @@ class Cluster:
         ready = channel is not None and not channel.closed and not channel.needs_login
         if channel is not None and ready and channel.outstanding_request is None:
             version = channel.version_for(message, min_version, max_version)
-            channel.send_ahead(message, version, self.request_timeout_ms)
+            channel.send_ahead(message, version, self._limit_ms(self.request_timeout_ms))
 
     def drop_ahead(self, message: Message, broker_id: int) -> None:
         """Drop the response to a request that was sent ahead."""
@@ -238,13 +239,17 @@ class Cluster:
             partition = found.partitions.get(index)
             if partition is not None and partition.leader >= 0:
                 return partition.leader
-            if found.error not in MOVED_ERRORS and partition is None and refresh:
-                code = found.error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                is_missing = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                message = f"Partition {topic_partition} does not exist"
-                raise ApiError(code, message if is_missing else f"Topic {topic}: {code.name}")
+            is_missing = found.error not in MOVED_ERRORS and partition is None
+            if is_missing and refresh:
+                break
             refresh = True
-        raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, f"Partition {topic_partition} has no leader")
+        if not is_missing:
+            message = f"Partition {topic_partition} has no leader"
+            raise ApiError(ErrorCode.LEADER_NOT_AVAILABLE, message)
+        code = found.error or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        is_unknown = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        message = f"Partition {topic_partition} does not exist"
+        raise ApiError(code, message if is_unknown else f"Topic {topic}: {code.name}")
 
     def controller_request(
         self, message: Message, *, timeout_ms: int | None = None, min_version: int | None = None
@@ -368,10 +373,8 @@ class Cluster:
         """Count attempts, a back-off apart, until the API timeout has passed. Attempts and requests
         within an attempt end at the same time.
         """
-        outer_deadline_s = self._deadline_s
-        deadline_s = min(outer_deadline_s, time.monotonic() + self.api_timeout_ms / 1000)
-        self._deadline_s = deadline_s
-        try:
+        with self.within(time.monotonic() + self.api_timeout_ms / 1000):
+            deadline_s = self._deadline_s
             attempt = 0
             while True:
                 yield attempt
@@ -379,6 +382,16 @@ class Cluster:
                 if time.monotonic() + self._backoff_ms / 1000 > deadline_s:
                     return
                 self.pause()
+
+    @contextmanager
+    def within(self, deadline_s: float) -> Iterator[None]:
+        """Bound the calls in the block by a deadline on the clock of `time.monotonic`, too. A call
+        at the deadline still makes one attempt.
+        """
+        outer_deadline_s = self._deadline_s
+        self._deadline_s = min(outer_deadline_s, deadline_s)
+        try:
+            yield
         finally:
             self._deadline_s = outer_deadline_s
 

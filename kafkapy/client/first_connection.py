@@ -30,7 +30,8 @@ def await_broker(cluster: Cluster, limit_ms: int) -> None:
     deadline_s = time.monotonic() + limit_ms / 1000
     while True:
         try:
-            cluster.channel()
+            with cluster.within(deadline_s):
+                cluster.channel()
             return
         except ApiError as error:
             if not is_temporary(error) or time.monotonic() >= deadline_s:

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from kafkapy.client.batch_producer import BatchProducer, DeliveryError, RecordTooLarge
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.producer_settings import producer_settings
+from kafkapy.client.transaction import Transaction
 from kafkapy.client.transport import network_error
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
 from kafkapy.record.batch_header import NO_PRODUCER_ID, read_header
 from kafkapy.record.builder import RecordData, build_batch
 from tests.harness.scripted.scripted_broker import metadata
@@ -26,6 +28,7 @@ from tests.harness.scripted.scripted_leaders import (
     Fault,
     ScriptedLeaders,
 )
+from tests.harness.scripted.stepped_time import SteppedTime
 
 QUICK = {"max.block.ms": "0"}
 
@@ -175,6 +178,44 @@ def test_a_batch_survives_an_outage_that_is_shorter_than_its_delivery_timeout() 
     assert refusals == [0]
 
 
+def test_the_search_for_a_leader_ends_with_the_delivery_timeout(stepped_time: SteppedTime) -> None:
+    brokers = ScriptedLeaders({"t": 1}, (1, -1), [None, MOVES])
+    producer = producer_on(brokers, **{"delivery.timeout.ms": "5000"})
+    producer.send(TopicPartition("t", 0), batch_of("a"))
+    begin_s = stepped_time.monotonic()
+    producer.put(TopicPartition("t", 0), batch_of("b"))
+    with pytest.raises(DeliveryError, match="t-0: Partition t-0 has no leader"):
+        producer.flush()
+    assert stepped_time.monotonic() - begin_s < 6  # the API timeout is 60 s
+
+
+@pytest.mark.parametrize(
+    "hung", [ApiKey.INIT_PRODUCER_ID, ApiKey.PRODUCE, ApiKey.ADD_PARTITIONS_TO_TXN]
+)
+def test_no_request_of_a_batch_outlives_its_delivery_timeout(
+    hung: ApiKey, stepped_time: SteppedTime
+) -> None:
+    def no_answer(request: Any, port: int) -> Exception:
+        stepped_time.sleep(brokers.scripted.connections[-1].limit_s or 0)
+        return TimeoutError()
+
+    brokers = ScriptedLeaders({"t": 1})
+    coordinator = Coordinator(key="x", node_id=1, host="b", port=9001)
+    found = FindCoordinatorResponse(coordinators=[coordinator])
+    brokers.scripted.script[ApiKey.FIND_COORDINATOR] = found
+    times = QUICK | {"delivery.timeout.ms": "5000"}
+    with Cluster("b:9001", times, connector=brokers.scripted.connect) as cluster:
+        is_in_transaction = hung is ApiKey.ADD_PARTITIONS_TO_TXN
+        transaction = Transaction(cluster, "x", 60_000) if is_in_transaction else None
+        producer = BatchProducer(cluster, producer_settings(times), transaction)
+        brokers.scripted.script[hung] = no_answer
+        begin_s = stepped_time.monotonic()
+        producer.put(TopicPartition("t", 0), batch_of("a"))
+        with pytest.raises(DeliveryError, match=f"did not answer {hung.name}"):
+            producer.flush()
+    assert stepped_time.monotonic() - begin_s < 8  # the request timeout is 30 s
+
+
 def test_a_batch_survives_a_metadata_request_without_an_answer() -> None:
     """The broker that answers for metadata is frozen. Another one may answer."""
     brokers = ScriptedLeaders({"t": 1}, (1, 2), [None, MOVES])
@@ -196,6 +237,19 @@ def test_a_topic_is_waited_for_while_the_brokers_are_away() -> None:
     producer = producer_on(brokers, **{"max.block.ms": "120000"})
     assert producer.leaders("t") == [1]
     assert producer.leaders("u") == [1]
+
+
+def test_a_topic_is_waited_for_until_max_block_ms_and_not_the_api_timeout(
+    stepped_time: SteppedTime,
+) -> None:
+    brokers = ScriptedLeaders({"t": 1, "u": 1})
+    producer = producer_on(brokers, **{"max.block.ms": "5000"})
+    assert producer.leaders("t") == [1]
+    brokers.scripted.script[ApiKey.METADATA] = ConnectionResetError(104, "reset")
+    begin_s = stepped_time.monotonic()
+    with pytest.raises(DeliveryError, match=r"No rows can be written: .* was lost: reset"):
+        producer.leaders("u")
+    assert stepped_time.monotonic() - begin_s < 6
 
 
 @pytest.mark.parametrize(

@@ -145,27 +145,25 @@ def test_a_leader_is_waited_for() -> None:
 
 
 def test_nested_retries_end_with_the_api_timeout_and_not_a_minute_later(
-    monkeypatch: pytest.MonkeyPatch,
+    stepped_time: SteppedTime,
 ) -> None:
     """`leader_of` waits for a leader, and the metadata of each attempt for a broker."""
-    stepped = SteppedTime()
-    monkeypatch.setattr("kafkapy.client.cluster.time", stepped)
-    begin_s = stepped.monotonic()
+    begin_s = stepped_time.monotonic()
     answers = iter([25, 25])
 
     def answer(request: Any, port: int) -> Any:
         leaderless = metadata({"t": {0: (-1, [1], [1])}})
         for seconds in answers:
-            stepped.sleep(seconds)
+            stepped_time.sleep(seconds)
             return leaderless(request, port)
-        stepped.sleep(scripted.connections[-1].limit_s or 0)
+        stepped_time.sleep(scripted.connections[-1].limit_s or 0)
         return ConnectionResetError(104, "reset")
 
     scripted = ScriptedCluster({ApiKey.METADATA: answer})
     cluster = cluster_on(scripted)
     with pytest.raises(ApiError, match="reset"):
         cluster.leader_of(TopicPartition("t", 0))
-    assert stepped.monotonic() - begin_s <= 61
+    assert stepped_time.monotonic() - begin_s <= 61
     scripted.script[ApiKey.METADATA] = metadata(TOPICS)  # the next call has time of its own
     assert cluster.leader_of(TopicPartition("t", 0)) == 1
     assert scripted.connections[-1].limit_s == pytest.approx(30, abs=1)

@@ -13,6 +13,7 @@ from kafkapy.client.transport import network_error
 from kafkapy.common.errors import ApiError
 from kafkapy.protocol.api_keys import ApiKey
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
+from tests.harness.scripted.stepped_time import SteppedTime
 
 
 def test_the_task_of_a_new_process_waits_for_the_only_bootstrap_server() -> None:
@@ -47,3 +48,14 @@ def test_a_task_does_not_wait_for_a_server_that_it_does_not_trust() -> None:
     with pytest.raises(ApiError, match="self-signed certificate"):
         await_broker(Cluster("b:9092", connector=connect), 60_000)
     assert attempts == [9092]
+
+
+def test_servers_that_hang_are_not_waited_for_beyond_the_limit(stepped_time: SteppedTime) -> None:
+    def connect(host: str, port: int, security: Any, timeout_s: float) -> Any:
+        stepped_time.sleep(timeout_s)
+        raise network_error(host, port, TimeoutError())
+
+    begin_s = stepped_time.monotonic()
+    with pytest.raises(ApiError, match="timed out"):
+        await_broker(Cluster("b:1,b:2", connector=connect), 5000)
+    assert stepped_time.monotonic() - begin_s < 8  # the connection timeout is 10 s for each
