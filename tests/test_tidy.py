@@ -112,7 +112,7 @@ MODULE_STATE = {
     "kafkapy/spark/values/encoding.py _writer": "only the thread of a Spark worker encodes",
     "kafkapy/spark/workers/engine.py clusters": "only the thread of a Spark worker reads ranges",
     "kafkapy/storage/filesystem.py _threads": "a pool of threads too many at worst",
-    "kafkapy/testing/kafka_broker.py _brokers": "read only in a forked process, by its one thread",
+    "kafkapy/testing/forks.py _calls": "read only in a forked process, by its one thread",
     "kafkapy/zk/service/permissions.py _is_allowed": "a pure function",
 }
 # Modules that are found by name.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from kafkapy.client.cluster import Cluster
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_properties import format_properties
+from kafkapy.testing.forks import call_after_fork
 from kafkapy.testing.topic_records import Record, read_topic
 from kafkapy.tools.local import background, broker_processes
 from kafkapy.tools.local.background import LaunchedServer
@@ -71,7 +71,7 @@ class KafkaBroker:
         }
         self._address: str | None = None
         self._launched: LaunchedServer | None = None
-        _brokers.add(self)
+        call_after_fork(self, KafkaBroker._leave_to_parent)
 
     @property
     def bootstrap_servers(self) -> str:
@@ -244,14 +244,3 @@ def _security_protocol(properties: Mapping[str, str]) -> str:
     name = properties["listeners"].partition("://")[0].strip().upper()
     of_names = comma_separated(properties.get("listener.security.protocol.map", "").upper())
     return dict(item.split(":", 1) for item in of_names if ":" in item).get(name, name)
-
-
-_brokers: Final[weakref.WeakSet[KafkaBroker]] = weakref.WeakSet()
-
-
-def _leave_brokers_to_parent() -> None:
-    for broker in list(_brokers):
-        broker._leave_to_parent()
-
-
-os.register_at_fork(after_in_child=_leave_brokers_to_parent)

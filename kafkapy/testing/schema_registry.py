@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ConfigError
+from kafkapy.testing.forks import call_after_fork
 from kafkapy.testing.kafka_broker import text_properties
 
 # Serves until the event is set, and first calls the function with the URL.
@@ -26,7 +27,8 @@ class SchemaRegistry:
     """A registry of the cluster at `bootstrap_servers`, which may be that of a `KafkaBroker`.
 
     It stores the schemas in the topic `_schemas`. `client_properties` are its login and the trusted
-    certificates, as in client.properties. It needs the extra `schemas`.
+    certificates, as in client.properties. It needs the extra `schemas`. The end of a forked process
+    does not stop the registry.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class SchemaRegistry:
         self._properties["bootstrap.servers"] = bootstrap_servers
         self._resources = ExitStack()
         self._url: str | None = None
+        call_after_fork(self, SchemaRegistry._leave_to_parent)
 
     @property
     def url(self) -> str:
@@ -85,6 +88,15 @@ class SchemaRegistry:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _leave_to_parent(self) -> None:
+        """In a forked process: never close the resources, also not when the process ends. The
+        threads of the server and of librdkafka, for whose end that waits, are not in this process.
+        """
+        import ctypes  # imported on demand: most processes never fork
+
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._resources))
+        self._resources = ExitStack()
 
 
 class _ServerThread:

@@ -463,6 +463,38 @@ def test_a_forked_process_that_ends_leaves_the_broker_and_its_records(tmp_path: 
         wait_until(lambda: not list(tmp_path.iterdir()), "its directory was deleted")
 
 
+REGISTRY_FORKER = """
+import os, signal, sys
+from urllib.request import urlopen
+from kafkapy.testing import KafkaBroker, SchemaRegistry
+
+def subjects():
+    with urlopen(registry.url + "/subjects", timeout=30) as response:
+        return response.read()
+
+with KafkaBroker() as broker, SchemaRegistry(broker.bootstrap_servers) as registry:
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # if it hangs
+        assert subjects() == b"[]"
+        if "close" in sys.argv:
+            registry.close()
+            with registry:  # one of its own
+                assert subjects() == b"[]"
+        sys.exit(7)
+    status = os.waitpid(child, 0)[1]
+    print(os.waitstatus_to_exitcode(status), subjects())
+"""
+
+
+@pytest.mark.parametrize("action", ["exit", "close"])
+def test_a_forked_process_that_ends_leaves_the_registry(action: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REGISTRY_FORKER, action], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "7 b'[]'\n", done.stderr
+
+
 def test_topics_of_a_broker_with_a_login_are_created_and_read() -> None:
     with KafkaBroker(SECURED, client_properties=LOGIN) as broker:
         topic = broker.create_topic("t")
