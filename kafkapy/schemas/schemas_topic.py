@@ -81,7 +81,7 @@ class SchemasTopic:
                 "enable.partition.eof": True,
                 "fetch.wait.max.ms": _FETCH_WAIT_MS,
                 "isolation.level": "read_committed",
-                "log_level": 3,
+                "log_level": 0,
             }
         )
         self._consumer.assign([Position(name, 0, 0)])

@@ -257,6 +257,7 @@ def test_known_schemas_are_served_without_kafka(
         broker.start()
         assert registry("GET", "/subjects") == (200, ["a"])
         assert registry("DELETE", "/subjects/a") == (200, [1])
+        assert "rdkafka" not in registry.output.read_text(), "a line for each attempt to connect"
 
 
 def test_users_log_in_and_some_only_read(broker: BrokerProcess, tmp_path: Path) -> None:
