@@ -396,9 +396,11 @@ class Cluster:
             self._deadline_s = outer_deadline_s
 
     def _limit_ms(self, timeout_ms: int) -> int:
-        """The time limit of a request, within that of the running call."""
+        """The time limit of a request, within that of the running call. It is not 0, which would
+        make a socket non-blocking.
+        """
         left_s = max(self._deadline_s - time.monotonic(), LAST_REQUEST_S)
-        return int(min(timeout_ms, left_s * 1000))
+        return max(1, int(min(timeout_ms, left_s * 1000)))
 
     def _cache_metadata(self, found: ClusterMetadata) -> None:
         self._latest_metadata = found

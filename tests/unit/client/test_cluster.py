@@ -346,6 +346,21 @@ def test_a_frozen_broker_is_reported_within_the_api_timeout() -> None:
         cluster_on(scripted, **{"default.api.timeout.ms": "1000"}).metadata([])
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["default.api.timeout.ms", "request.timeout.ms", "socket.connection.setup.timeout.ms"],
+)
+def test_no_time_is_the_shortest_time_and_not_a_socket_that_never_blocks(name: str) -> None:
+    """Its connection failed with "Operation now in progress", at a healthy broker."""
+    scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
+
+    def connect(host: str, port: int, security: Any, timeout_s: float) -> Any:
+        assert timeout_s > 0  # `ScriptedTransport` asserts the same for requests
+        return scripted.connect(host, port, security, timeout_s)
+
+    assert Cluster("b:1", {name: "0"}, connector=connect).metadata([]).cluster_id == "cluster"
+
+
 def test_a_request_timeout_above_the_default_api_timeout_is_kept() -> None:
     cluster = Cluster("b:1", {"request.timeout.ms": "120000"})
     assert (cluster.request_timeout_ms, cluster.api_timeout_ms) == (120_000, 120_000)
