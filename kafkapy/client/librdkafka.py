@@ -23,6 +23,7 @@ from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
 from kafkapy.security.tls import stores as tls_stores
 
 _DELIVERY_TIMEOUT: Final = "message.timeout.ms"
+_DELIVERY_TIMEOUT_MS: Final = 120_000  # Java's default
 _TRANSACTION_TIMEOUT_MS: Final = 60_000  # the default in both clients
 # Java's name -> librdkafka's.
 _RENAMED: Final = {
@@ -50,6 +51,7 @@ _LIMITS: Final = {
     "fetch.max.bytes": (1_000_000, 2**31 - 513),
     "fetch.min.bytes": (1, 100_000_000),
     "fetch.wait.max.ms": (0, 300_000),
+    "heartbeat.interval.ms": (1, 3_600_000),
     "linger.ms": (0, 900_000),
     _IN_FLIGHT: (1, 1_000_000),
     "max.partition.fetch.bytes": (1, 1_000_000_000),
@@ -61,21 +63,25 @@ _LIMITS: Final = {
     "request.timeout.ms": (1, 900_000),
     "retry.backoff.max.ms": (1, 300_000),
     "retry.backoff.ms": (1, 300_000),
+    "session.timeout.ms": (1, 3_600_000),
     "socket.connection.setup.timeout.ms": (1000, 2**31 - 1),
     "socket.receive.buffer.bytes": (0, 100_000_000),
     "socket.send.buffer.bytes": (0, 100_000_000),
     "transaction.timeout.ms": (1000, 2**31 - 1),
 }
+_BUFFER_KBYTES_MAX: Final = 2**31 - 1
 _SOCKET_TIMEOUT: Final = "socket.timeout.ms"
 _SOCKET_TIMEOUT_MIN_MS: Final = 10
 _SOCKET_TIMEOUT_MAX_MS: Final = 300_000
 _REQUEST_TIMEOUT_MS: Final = 30_000  # Java's default
 _FETCH_WAIT_MS: Final = 500  # the default in both clients
 _FETCH_MARGIN_MS: Final = 1000  # librdkafka warns if the timeout of a fetch is closer to its wait
+_HEARTBEAT_MS: Final = 3000  # the defaults in both clients
+_SESSION_TIMEOUT_MS: Final = 45_000
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 # Pairs with librdkafka's defaults. It refuses a second time that is below the first; Java does not.
 _ORDERED: Final = (
-    (("session.timeout.ms", 45_000), ("max.poll.interval.ms", 300_000)),
+    (("session.timeout.ms", _SESSION_TIMEOUT_MS), ("max.poll.interval.ms", 300_000)),
     (("reconnect.backoff.ms", 100), ("reconnect.backoff.max.ms", 10_000)),
 )
 _IN_ORDER_MAX: Final = 5  # of an idempotent producer
@@ -120,7 +126,7 @@ _ASSIGNORS: Final = {
     "CooperativeStickyAssignor": _COOPERATIVE,
 }
 # librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do.
-_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", _DELIVERY_TIMEOUT: "120000"}
+_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random"}
 # Java's consumers have no limit of a response. librdkafka's of 100 MB has no effect but that it
 # repeats the fetch of a larger batch for ever.
 _RESPONSE_LIMIT: Final = {"receive.message.max.bytes": str(2**31 - 1)}
@@ -138,13 +144,19 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         ApiError: no bearer token can be obtained.
     """
     config = _PRODUCER_DEFAULTS | _translate(properties)
+    if _DELIVERY_TIMEOUT not in config:
+        # As in Java. librdkafka refuses a delivery timeout that is not longer than linger.ms.
+        request_ms = int_property(config, "request.timeout.ms", _REQUEST_TIMEOUT_MS)
+        delivery_ms = int_property(config, "linger.ms", 0) + request_ms
+        config[_DELIVERY_TIMEOUT] = str(max(_DELIVERY_TIMEOUT_MS, delivery_ms))
     level = f"compression.{properties.get('compression.type')}.level"
     if level in _LEVELS and level in properties:
         config["compression.level"] = _level(level, properties[level])
     if properties.get("partitioner.ignore.keys", "").lower() == "true":
         config["partitioner"] = "random"
     if "buffer.memory" in properties:
-        kbytes = max(1, int_property(properties, "buffer.memory", 0) // 1024)
+        kbytes = int_property(properties, "buffer.memory", 0) // 1024
+        kbytes = min(max(1, kbytes), _BUFFER_KBYTES_MAX)
         config.setdefault("queue.buffering.max.kbytes", str(kbytes))
     durable = config.get("acks", "all") in ("all", "-1") and config.get("retries", "1") != "0"
     durable &= int_property(properties, _IN_FLIGHT, 5) <= _IN_ORDER_MAX
@@ -164,10 +176,15 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.Consumer`.
 
     Raises:
-        ConfigError: the group has no name, or a security property is wrong.
+        ConfigError: the group has no name, or a security property is wrong, or heartbeats are
+            slower than the session timeout.
         ApiError: no bearer token can be obtained.
     """
     _check_group(properties)
+    heartbeat_ms = int_property(properties, "heartbeat.interval.ms", _HEARTBEAT_MS)
+    if heartbeat_ms >= int_property(properties, "session.timeout.ms", _SESSION_TIMEOUT_MS):
+        # librdkafka accepts this, and the member leaves and joins the group again and again.
+        raise ConfigError("Heartbeat must be set lower than the session timeout")
     config = _CONSUMER_DEFAULTS | _translate(properties)
     _set_consumer_socket_timeout(config)
     if config.get("auto.offset.reset") == "none":

@@ -121,6 +121,7 @@ def test_numbers_that_java_takes_and_librdkafka_does_not_become_the_nearest() ->
         ("reconnect.backoff.max.ms", 2**31 - 1),
         ("max.poll.interval.ms", 10_000),  # less than the session timeout
         ("session.timeout.ms", 400_000),  # more than the poll interval
+        ("session.timeout.ms", 2**31 - 1),
         ("reconnect.backoff.ms", 20_000),  # more than the maximum
         ("reconnect.backoff.max.ms", 50),
         ("retry.backoff.max.ms", 2**31 - 1),
@@ -135,13 +136,43 @@ def test_no_consumer_is_refused_for_a_time_or_size_that_java_has(name: str, java
 @pytest.mark.parametrize(
     ("name", "java_has"),
     [
+        ("buffer.memory", 2**63 - 1),
+        ("heartbeat.interval.ms", 2**31 - 1),  # of consumers that share the file
+        ("linger.ms", 2**63 - 1),
+        ("linger.ms", 120_000),  # the delivery timeout
         ("max.in.flight.requests.per.connection", 2**31 - 1),
         ("retry.backoff.ms", 0),
+        ("session.timeout.ms", 2**31 - 1),
         ("transaction.timeout.ms", 500),
     ],
 )
 def test_no_producer_is_refused_for_a_time_or_size_that_java_has(name: str, java_has: int) -> None:
     Producer(producer_config({name: str(java_has)}))
+
+
+@pytest.mark.parametrize(
+    "given", [{"heartbeat.interval.ms": "45000"}, {"session.timeout.ms": "3000"}]
+)
+def test_heartbeats_that_lose_the_session_are_refused_as_by_java(given: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="Heartbeat must be set lower than the session timeout"):
+        consumer_config({"group.id": "g", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "delivery_ms"),
+    [
+        ({}, "120000"),
+        ({"linger.ms": "200000"}, "230000"),
+        ({"linger.ms": "200000", "request.timeout.ms": "100"}, "200100"),
+        ({"linger.ms": "7", "delivery.timeout.ms": "30007"}, "30007"),
+    ],
+)
+def test_the_default_delivery_timeout_is_not_below_linger_and_request_timeout(
+    given: dict[str, str], delivery_ms: str
+) -> None:
+    config = producer_config(given)
+    assert config["message.timeout.ms"] == delivery_ms
+    Producer(config)
 
 
 def test_the_assignors_that_java_has_by_default_are_accepted() -> None:
