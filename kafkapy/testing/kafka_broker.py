@@ -36,11 +36,12 @@ DEFAULTS: Final[Mapping[str, str]] = {
 class KafkaBroker:
     """One broker. It keeps its records when it is stopped, killed and started again, until `close`.
 
-    The broker ends with this process, however this process ends. `properties` are those of
-    server.properties, and take precedence over `DEFAULTS` and `log_dir`. Without a directory, the
-    broker has a temporary one, which remains only if this process is killed while the broker is
-    stopped. The end of a forked process does not end the broker. The attribute `log_dir` is the
-    first directory, and `output` is the file with the broker's log. Neither path changes.
+    The broker ends with this object and with this process, however this process ends. `properties`
+    are those of server.properties, and take precedence over `DEFAULTS` and `log_dir`. Without a
+    directory, the broker has a temporary one, which remains only if this process is killed while
+    the broker is stopped. The end of a forked process does not end the broker. The attribute
+    `log_dir` is the first directory, and `output` is the file with the broker's log. Neither path
+    changes.
 
     `client_properties` are the login and the trusted certificates, as in client.properties, with
     which `create_topic` and `records` connect. The attribute of this name has the security protocol
@@ -105,15 +106,19 @@ class KafkaBroker:
         # A file: every user of the machine could read passwords on a command line.
         file = self.output.with_name("server.properties")
         file.write_text(format_properties(self._properties), encoding="utf-8")
-        self._launched = background.launch(
+        launched = background.launch(
             [str(file)], self.output, ends_with_parent=True, module=PROCESS_MODULE
         )
+        self._end_if_dropped = weakref.finalize(
+            self, _end_process, launched.process, self._closing_signal
+        )
+        self._launched = launched
         try:
-            broker_processes.wait_until_serving(self._launched, START_LIMIT_S)
+            broker_processes.wait_until_serving(launched, START_LIMIT_S)
             if self._address is None:
-                self._keep_addresses(broker_processes.bound_addresses(self._launched))
+                self._keep_addresses(broker_processes.bound_addresses(launched))
         except BaseException:  # Ctrl-C too, or the next start would return without an address
-            self._launched.process.kill()
+            launched.process.kill()
             self._forget()
             raise
         return self
@@ -141,7 +146,7 @@ class KafkaBroker:
     def close(self) -> None:
         """End the broker, and delete its temporary directory."""
         if self.is_running:
-            self._end(signal.SIGKILL if self._is_temporary else signal.SIGTERM)
+            self._end(self._closing_signal)
         self._forget()
         self._delete()
 
@@ -187,8 +192,9 @@ class KafkaBroker:
     # internals
 
     @property
-    def _is_temporary(self) -> bool:
-        return self.log_dir.is_relative_to(self._directory)
+    def _closing_signal(self) -> signal.Signals:
+        is_temporary = self.log_dir.is_relative_to(self._directory)
+        return signal.SIGKILL if is_temporary else signal.SIGTERM
 
     def _keep_addresses(self, bound: Sequence[str]) -> None:
         """Keep the addresses of the first start. Later starts listen on the same ports."""
@@ -209,20 +215,16 @@ class KafkaBroker:
 
     def _end(self, sent: signal.Signals) -> None:
         launched = self._running()
-        launched.process.send_signal(signal.SIGCONT)  # a paused process handles no other signal
-        launched.process.send_signal(sent)
         try:
-            launched.process.wait(STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            launched.process.kill()
-            raise ConfigError(f"The broker did not end within {STOP_LIMIT_S:.0f} s") from None
+            _end_process(launched.process, sent)
         finally:
             self._forget()
 
     def _forget(self) -> None:
         launched, self._launched = self._launched, None
-        if launched is not None and launched.process.stdin is not None:
-            launched.process.stdin.close()
+        if launched is not None:
+            self._end_if_dropped.detach()
+            _close_input(launched.process)
             launched.process.wait()
 
     def _leave_to_parent(self) -> None:
@@ -230,8 +232,31 @@ class KafkaBroker:
         input, which would keep it running after the end of the parent."""
         self._delete.detach()
         launched, self._launched = self._launched, None
-        if launched is not None and launched.process.stdin is not None:
-            launched.process.stdin.close()
+        if launched is not None:
+            self._end_if_dropped.detach()
+            _close_input(launched.process)
+
+
+def _end_process(process: subprocess.Popen[bytes], sent: signal.Signals) -> None:
+    """
+    Raises:
+        ConfigError: it did not end in time, and was killed.
+    """
+    process.send_signal(signal.SIGCONT)  # a paused process handles no other signal
+    process.send_signal(sent)
+    try:
+        process.wait(STOP_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise ConfigError(f"The broker did not end within {STOP_LIMIT_S:.0f} s") from None
+    finally:
+        _close_input(process)
+        process.wait()
+
+
+def _close_input(process: subprocess.Popen[bytes]) -> None:
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def text_properties(properties: Mapping[str, object] | None) -> dict[str, str]:

@@ -428,6 +428,24 @@ def test_the_broker_and_its_directory_end_with_who_started_it(
         wait_until(lambda: not list(tmp_path.iterdir()), "its directory was deleted")
 
 
+@pytest.mark.parametrize("state", ["running", "paused"])
+def test_a_broker_that_is_dropped_ends_and_leaves_no_directory(state: str) -> None:
+    broker = KafkaBroker().start()
+    broker.kill()
+    broker.start()
+    if state == "paused":
+        broker.pause()
+    pid, directory = broker.pid, broker.output.parent
+    del broker
+    assert not is_broker(pid)
+    assert not directory.exists()
+
+
+def test_a_broker_that_is_dropped_stops_cleanly_in_a_directory_that_stays(tmp_path: Path) -> None:
+    KafkaBroker(log_dir=tmp_path / "logs").start()
+    assert (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
+
+
 FORKER = """
 import os, signal, sys, time
 from kafkapy.testing import KafkaBroker
