@@ -14,6 +14,7 @@ from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 
+from kafkapy.schemas.compiled_sources import CompiledSources
 from kafkapy.schemas.parsed_schema import (
     TOO_DEEP,
     TOO_MANY_COMPARISONS,
@@ -21,7 +22,7 @@ from kafkapy.schemas.parsed_schema import (
     ParsedSchema,
     TooManyComparisons,
 )
-from kafkapy.schemas.protobuf_compiler import MAIN_FILE, compile_source
+from kafkapy.schemas.protobuf_compiler import MAIN_FILE
 from kafkapy.schemas.protobuf_differences import incompatibilities
 from kafkapy.schemas.protobuf_text import file_text
 from kafkapy.schemas.wire_format import MessagePath
@@ -31,6 +32,8 @@ _WORDS: Final = re.compile(r"[\w.]+")
 _NAMES_LENGTH_MAX: Final = 1 << 28
 # A request may refer to one schema by thousands of names, each of which becomes a file.
 _REFERENCES_LENGTH_MAX: Final = 16 << 20
+
+_compiled: Final = CompiledSources()
 
 
 class ProtobufSchema:
@@ -98,6 +101,11 @@ def parse_protobuf_schema(text: str, references: Mapping[str, str]) -> ProtobufS
     return ProtobufSchema(text, pool.FindFileByName(MAIN_FILE))
 
 
+def prepare_protobuf_schemas(schemas: Iterable[tuple[str, Mapping[str, str]]]) -> None:
+    """Compile the sources of schemas that will be parsed, at once. Wrong ones are passed over."""
+    _compiled.prepare(each for each in schemas if _fault(*each) is None and not _decode(each[0]))
+
+
 def _decode(text: str) -> FileDescriptorProto | None:
     """Decode a descriptor in base64. .proto source has spaces or semicolons, base64 has none."""
     compact = "".join(text.split())
@@ -125,18 +133,25 @@ def _source(file: FileDescriptorProto, references: Mapping[str, str]) -> str:
 
 
 def _compile(source: str, references: Mapping[str, str]) -> Sequence[FileDescriptorProto]:
-    """Compile a source, unless protoc would take too much memory: the full name of a declaration
-    has the names of up to 32 messages around it.
-
+    """
     Raises:
         InvalidSchema: protoc reports an error, or the names or references are too long.
     """
+    fault = _fault(source, references)
+    if fault is not None:
+        raise InvalidSchema(fault)
+    return tuple(_compiled.compile(source, references).file)
+
+
+def _fault(source: str, references: Mapping[str, str]) -> str | None:
+    """The reason why protoc would take too much memory for a source: the full name of a declaration
+    has the names of up to 32 messages around it."""
     if sum(map(len, references.values())) > _REFERENCES_LENGTH_MAX:
-        raise InvalidSchema("its references are too long")
+        return "its references are too long"
     longest = sum(nlargest(32, map(len, _WORDS.findall(source))))
     if longest * (source.count(";") + source.count("{")) > _NAMES_LENGTH_MAX:
-        raise InvalidSchema("the names of its declarations are too long")
-    return tuple(compile_source(source, references).file)
+        return "the names of its declarations are too long"
+    return None
 
 
 def _pool(files: Iterable[FileDescriptorProto]) -> DescriptorPool:

@@ -32,7 +32,7 @@ from kafkapy.schemas.records import (
     subject_deleted_record,
 )
 from kafkapy.schemas.registry_state import RegistryState
-from kafkapy.schemas.schema_types import parse
+from kafkapy.schemas.schema_types import parse, prepare
 
 _READ_ONLY: Final = (Mode.READONLY, Mode.READONLY_OVERRIDE)
 # The version of a registration that is the next one, and is kept in confluent:version.
@@ -187,6 +187,7 @@ class Registry:
         self, subject: str, given: StoredSchema, compared: Sequence[Version]
     ) -> list[str]:
         level, new = self._state.level(subject), self._parse(given)
+        prepare(self._state, (each.schema for each in compared))
         reasons = []
         for each in reversed(compared):
             if each.schema.schema_type is not given.schema_type:
@@ -371,6 +372,7 @@ class Registry:
         if not alike:
             return None
         given = self._parse(schema)
+        prepare(self._state, (each.schema for each in alike))
         for each in alike:
             has_same = each.schema.references == schema.references
             if has_same and self._parse(each.schema).identity == given.identity:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from typing import Final
@@ -28,9 +29,31 @@ def parse(state: RegistryState, schema: StoredSchema) -> ParsedSchema:
     Raises:
         InvalidSchema: the text is not a schema of its type, or a reference does not exist.
     """
-    references: dict[str, str] = {}
-    _add_references(state, schema, references)
-    return parse_text(schema.schema_type, schema.text, tuple(references.items()))
+    return parse_text(schema.schema_type, schema.text, tuple(_references(state, schema).items()))
+
+
+def prepare(state: RegistryState, schemas: Iterable[StoredSchema]) -> None:
+    """Prepare to parse many schemas: those that must be compiled are compiled at once."""
+    sources = list[tuple[str, Mapping[str, str]]]()
+    for each in schemas:
+        if each.schema_type is SchemaType.PROTOBUF:
+            with suppress(InvalidSchema):
+                sources.append((each.text, _references(state, each)))
+    if sources:
+        from kafkapy.schemas.protobuf_schema import prepare_protobuf_schemas
+
+        prepare_protobuf_schemas(sources)
+
+
+def _references(state: RegistryState, schema: StoredSchema) -> dict[str, str]:
+    """The texts of all schemas that a schema refers to, as for `parse_text`.
+
+    Raises:
+        InvalidSchema: one does not exist.
+    """
+    found: dict[str, str] = {}
+    _add_references(state, schema, found)
+    return found
 
 
 def _add_references(state: RegistryState, schema: StoredSchema, found: dict[str, str]) -> None:

@@ -188,11 +188,11 @@ def test_an_invalid_schema_is_refused(text: str, reason: str) -> None:
 def test_references_that_are_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request may have many names for one large schema, and each becomes a file."""
     compiled = Mock()
-    monkeypatch.setattr(protobuf_schema, "compile_source", compiled)
+    monkeypatch.setattr(protobuf_schema, "_compiled", compiled)
     references = {f"{n}.proto": f"{PROTO3} // {'x' * 1_000_000}" for n in range(20)}
     with pytest.raises(InvalidSchema, match="its references are too long"):
         parse_protobuf_schema(PROTO3, references)
-    assert not compiled.called
+    assert not compiled.compile.called
 
 
 def test_names_that_would_take_all_memory_are_refused() -> None:
