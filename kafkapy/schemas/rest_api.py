@@ -175,6 +175,9 @@ class RestApi:
             answer = _version_fields(registered)
         elif registered.schema.contract != Contract():  # a serializer must know of its rules
             answer |= {"version": registered.version} | registered.schema.fields()
+        if "schema" in answer and call.body.get("schema"):
+            # Python's client keeps it as its own text, and decodes it: it sends descriptors.
+            answer["schema"] = call.body["schema"]
         return found._replace(answer=answer)
 
     def look_up(self, call: Call) -> Decision:

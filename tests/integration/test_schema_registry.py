@@ -138,6 +138,16 @@ def test_confluents_protobuf_serializers(clients: list[SchemaRegistryClient]) ->
         writer.register_schema("spans-value", Schema(changed, "PROTOBUF"))
 
 
+def test_a_protobuf_serializer_and_its_deserializer_share_a_client(
+    clients: list[SchemaRegistryClient],
+) -> None:
+    context = SerializationContext("own-spans", MessageField.VALUE)
+    span = interval_pb2.Interval(start_time=Timestamp(seconds=7))
+    data = ProtobufSerializer(interval_pb2.Interval, clients[0])(span, context)
+    read = ProtobufDeserializer(interval_pb2.Interval, schema_registry_client=clients[0])
+    assert read(data, context) == span
+
+
 class Positive(RuleExecutor):
     """A type of rules: the field that the expression names is positive."""
 

@@ -101,6 +101,28 @@ def test_only_clients_of_confluent_8_get_the_whole_version_of_a_registration(
     assert api.register(later).answer == ROW
 
 
+@pytest.mark.parametrize("contract", [{}, {"metadata": {"properties": {"owner": "shop"}}}])
+def test_a_client_gets_the_text_that_it_registered(
+    desk: RegistryDesk, contract: dict[str, Any]
+) -> None:
+    """Confluent's Python client sends a descriptor, keeps the answer's text by the schema's id, and
+    decodes it to read its own records."""
+    source = {"schema": 'syntax = "proto3"; message M {}', "schemaType": "PROTOBUF"}
+    schema_id = desk("POST", "/subjects/source/versions", source)["id"]
+    text = desk("GET", f"/schemas/ids/{schema_id}?format=serialized")["schema"]
+    body = source | contract | {"schema": text}
+    for accepts in (True, False):
+        call = Call({"subject": f"m{accepts}"}, {}, body, accepts_unknown_fields=accepts)
+        registered = RestApi(desk.state, "cluster-1").register(call)
+        assert registered.answer.get("schema") == (text if accepts or contract else None)
+        for record in registered.records:
+            desk.state.apply(record)
+    stored = desk("GET", "/subjects/mTrue/versions/1")
+    assert "message M {" in stored["schema"]
+    call = call._replace(path={"subject": "mTrue"}, accepts_unknown_fields=True)
+    assert RestApi(desk.state, "cluster-1").register(call).answer == stored | {"schema": text}
+
+
 def test_a_schema_is_looked_up_in_its_subject(desk: RegistryDesk) -> None:
     spaced = TEXT.replace(":", ": ")
     assert desk("POST", "/subjects/a", {"schema": spaced}) == ROW
