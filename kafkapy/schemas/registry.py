@@ -72,14 +72,19 @@ class Registry:
     ) -> Decision:
         """Add a version, unless the subject has this schema. Without a text, it is the latest
         version's, with another contract. Only the mode IMPORT takes any `schema_id` and `version`;
-        otherwise the version is the next one.
+        otherwise the version is the next one. A schema that the subject has is answered in each
+        mode, because serializers register theirs.
 
         Raises:
             RestError: 409 incompatible, 42201 not a schema, 42205 not permitted in this mode, 42210
                 a rule is wrong.
         """
-        self._check_may_change(subject)
+        _check_name(subject)
         _check_rules(given.contract)
+        known = self._known(subject, given, version)
+        if known is not None and schema_id in (None, known.schema_id):
+            return Decision(known)
+        self._check_may_change(subject)
         if self._state.mode(subject) is Mode.IMPORT:
             found = self._imported(subject, given, schema_id, version)
         else:
@@ -112,17 +117,9 @@ class Registry:
     def _next(
         self, subject: str, given: StoredSchema, version: int | None, schema_id: int | None
     ) -> Version:
-        """The version that has a schema, or else the next one."""
-        known = self._known(subject, given, version)
-        if known is not None and schema_id in (None, known.schema_id):
-            return known
         if schema_id is not None:
             raise errors.not_permitted(f"Subject {subject} is not in import mode")
         schema = self._completed(subject, given)
-        if version is None:
-            known = self._find(subject, schema)
-            if known is not None:
-                return known
         next_version = self._next_version(subject)
         if version not in (None, NEXT_VERSION, next_version):
             raise errors.invalid_schema(schema, "Version is not one more than previous version")
@@ -347,14 +344,21 @@ class Registry:
         return self._canonical(given)._replace(contract=contract)
 
     def _known(self, subject: str, given: StoredSchema, version: int | None) -> Version | None:
-        """The version that has a schema with its contract as given. None if the contract has to be
-        completed, or if the registration is for a version that is not the latest."""
-        config, latest = self._state.config(subject), self._state.versions(subject)[-1:]
-        if not given.text or config.defaults != Contract() or config.overrides != Contract():
-            return None
-        found = self._find(subject, self._canonical(given))
-        is_for_found = version is None or (version == NEXT_VERSION and found in latest)
-        return found if is_for_found else None
+        """The version that has a schema, with its contract as given or else as completed. None if
+        the registration is for a version that is not the latest."""
+        wanted, config = list[StoredSchema](), self._state.config(subject)
+        if given.text and config.defaults == config.overrides == Contract():
+            wanted.append(self._canonical(given))
+        if version is None:
+            wanted.append(self._completed(subject, given))
+        for schema in dict.fromkeys(wanted):
+            found = self._find(subject, schema)
+            if found is not None and (
+                version is None
+                or (version == NEXT_VERSION and found in self._state.versions(subject)[-1:])
+            ):
+                return found
+        return None
 
     def _find(self, subject: str, schema: StoredSchema, *, deleted: bool = False) -> Version | None:
         """The latest version of a subject with a schema; with another text of it, if none has

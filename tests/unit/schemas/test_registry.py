@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -188,6 +189,27 @@ def test_modes(desk: RegistryDesk) -> None:
     assert desk.refusal("DELETE", "/subjects/a").code == 42205, "it precedes the subject's mode"
     assert desk("GET", "/mode/b") == {"mode": "READONLY_OVERRIDE"}
     assert desk("DELETE", "/mode") == {"mode": "READONLY_OVERRIDE"}
+
+
+@pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE", "IMPORT"])
+@pytest.mark.parametrize("config", [{}, {"defaultMetadata": {"properties": {"owner": "shop"}}}])
+def test_serializers_write_in_each_mode(
+    desk: RegistryDesk, mode: str, config: dict[str, Any]
+) -> None:
+    """They register the schema that their subject has."""
+    desk("PUT", "/config/a", {"compatibility": "NONE", **config})
+    desk.register("a", FIRST)
+    desk.register("a", WITH_DEFAULT)
+    before = len(desk.records)
+    desk("PUT", "/mode?force=true", {"mode": mode})
+    assert desk.register("a", FIRST) == 1
+    assert desk.register("a", WITH_DEFAULT) == 2
+    assert len(desk.records) == before + 1, "only the mode"
+    body = {"schema": json.dumps(WITH_NOTE)}
+    assert desk.refusal("POST", "/subjects/a/versions", body).code == 42205
+    other_id = {"schema": json.dumps(FIRST), "id": 7}
+    if mode != "IMPORT":
+        assert desk.refusal("POST", "/subjects/a/versions", other_id).code == 42205
 
 
 def test_an_import_keeps_ids_and_versions(desk: RegistryDesk) -> None:
