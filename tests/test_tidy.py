@@ -94,7 +94,6 @@ TESTED_ELSEWHERE = {
     "kafkapy/schemas/records.py": "test_registry_state.py: records of ours and of Confluent's",
     "kafkapy/schemas/rest_errors.py": "test_rest_api.py, test_registry.py",
     "kafkapy/schemas/schema_types.py": "test_registry.py: test_references",
-    "kafkapy/schemas/http_server.py": "tests/integration/test_schema_registry.py",
     "kafkapy/schemas/registry_admin.py": "tests/integration/test_schemas_command.py",
     "kafkapy/server/system.py": "test_pid_file.py; every test with a broker process",
 }

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
-from collections.abc import Awaitable, Callable
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
@@ -13,6 +16,7 @@ from typing import Any, Final
 
 import orjson
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from kafkapy.schemas import rest_errors as errors
 from kafkapy.schemas.registry_client import CONTENT_TYPE
@@ -23,8 +27,29 @@ from kafkapy.schemas.users import User, Users
 
 _ACCEPTS_UNKNOWN_FIELDS: Final = "Confluent-Accept-Unknown-Properties"
 _BODY_BYTES_MAX: Final = 1 << 20  # as `max.message.bytes` of the topic
-_LOGIN: Final = {"WWW-Authenticate": 'Basic realm="schema-registry", charset="UTF-8"'}
+# How long a connection may be without a request, and a request without its body.
+_IDLE_S: Final = 30.0  # as `idle.timeout.ms` of Confluent's registry
+_STOP_S: Final = 5.0  # for the requests that are answered at the end
+_LINGER_S: Final = 2.0  # for a body that is not read, so that its client gets the answer
+_FOLLOW_S: Final = 1.0
+_HEADERS: Final = {
+    HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": 'Basic realm="schema-registry", charset="UTF-8"'},
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: {"Accept-Encoding": "identity"},
+}
 _ANONYMOUS: Final = User("", may_write=True)
+
+log: Final = logging.getLogger("kafkapy.schemas.http")
+
+
+class _WithoutBadRequests(logging.Filter):
+    """Drops what aiohttp logs if a client sends something else than HTTP, or a line that is too
+    long: a traceback each time."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+log.addFilter(_WithoutBadRequests())
 
 
 class HttpServer:
@@ -34,6 +59,7 @@ class HttpServer:
         self._service = service
         self._users = users
         self._thread = ThreadPoolExecutor(1, "schemas")
+        self._formatters = ThreadPoolExecutor(1, "formatted schemas")
 
     async def run_until_signal(
         self, host: str, port: int, tls: SSLContext | None, on_start: Callable[[str], None]
@@ -59,8 +85,18 @@ class HttpServer:
         Raises:
             OSError: the address cannot be used.
         """
-        runner = web.AppRunner(self.application(), access_log=None)
+        runner = web.AppRunner(
+            self.application(),
+            access_log=None,
+            logger=log,
+            handler_cancellation=True,  # a client that has left needs no answer
+            keepalive_timeout=_IDLE_S,
+            lingering_time=_LINGER_S,
+            shutdown_timeout=_STOP_S,
+            auto_decompress=False,
+        )
         await runner.setup()
+        following = asyncio.create_task(self._follow())
         try:
             await web.TCPSite(runner, host, port, ssl_context=tls).start()
             bound = runner.addresses[0]
@@ -69,29 +105,61 @@ class HttpServer:
             on_start(f"{scheme}://{name}:{bound[1]}")
             await stopping.wait()
         finally:
+            following.cancel()
             await runner.cleanup()
-            self._thread.shutdown()
+            for threads in (self._thread, self._formatters):
+                await asyncio.to_thread(threads.shutdown, cancel_futures=True)
 
     def application(self) -> web.Application:
         app = web.Application(middlewares=[_with_json_errors], client_max_size=_BODY_BYTES_MAX)
+        handlers: defaultdict[str, dict[str, Handler]] = defaultdict(dict)
         for method, path, handler in ROUTES:
-            app.router.add_route(method, path, partial(self._serve, handler))
+            handlers[path][method] = handler
+            if method == "GET":
+                handlers[path]["HEAD"] = handler  # aiohttp sends no body
+        for path, of_path in handlers.items():
+            for method, handler in of_path.items():
+                app.router.add_route(method, path, partial(self._serve, handler))
+            methods = ",".join([*of_path, "OPTIONS"])
+            app.router.add_route("OPTIONS", path, partial(self._options, methods))
         return app
+
+    async def _follow(self) -> None:
+        while True:
+            await asyncio.sleep(_FOLLOW_S)
+            await self._on(self._thread, self._service.follow)
+
+    async def _options(self, methods: str, request: web.Request) -> web.Response:
+        _check_origin(request)
+        self._user(request)
+        return _response(HTTPStatus.OK, b"", {"Allow": methods})
 
     async def _serve(self, handler: Handler, request: web.Request) -> web.Response:
         _check_origin(request)
         user = self._user(request)
-        body = _object(await request.read())
+        body = _object(await _body(request))
         accepts_unknown_fields = request.headers.get(_ACCEPTS_UNKNOWN_FIELDS, "").lower() == "true"
         query = {name: request.query.getall(name) for name in request.query}
         call = Call(request.match_info, query, body, accepts_unknown_fields, user.may_write)
-        answer = self._service.answer_known(handler, call)
-        if answer is None:
-            loop = asyncio.get_running_loop()
-            answer = await loop.run_in_executor(self._thread, self._service.answer, handler, call)
+        answer = await self._answer(handler, call)
         if isinstance(answer, RawSchema):
             return _response(HTTPStatus.OK, str(answer).encode())
         return _response(HTTPStatus.OK, orjson.dumps(answer))
+
+    async def _answer(self, handler: Handler, call: Call) -> Any:
+        asked_s = time.monotonic()
+        if "format" in call.query:  # it may need protoc, for which no other client waits
+            known = await self._on(self._formatters, self._service.answer_known, handler, call)
+        else:
+            known = self._service.answer_known(handler, call)
+        if known is not None:
+            return known
+        return await self._on(self._thread, self._service.answer, handler, call, asked_s)
+
+    async def _on(
+        self, threads: ThreadPoolExecutor, function: Callable[..., Any], *given: Any
+    ) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(threads, function, *given)
 
     def _user(self, request: web.Request) -> User:
         """
@@ -118,7 +186,8 @@ async def _with_json_errors(
     except web.HTTPException as error:
         message = f"HTTP {error.status} {error.reason}"
         body = {"error_code": error.status, "message": message}
-        return _response(HTTPStatus(error.status), orjson.dumps(body))
+        allowed = {name: each for name, each in error.headers.items() if name == "Allow"}
+        return _response(HTTPStatus(error.status), orjson.dumps(body), allowed)
 
 
 def _check_origin(request: web.Request) -> None:
@@ -131,6 +200,25 @@ def _check_origin(request: web.Request) -> None:
     origin = request.headers.get("Origin")
     if origin is not None and origin.partition("://")[2] != request.host:
         raise errors.other_origin(origin)
+
+
+async def _body(request: web.Request) -> bytes:
+    """
+    Raises:
+        RestError: 400 it is not HTTP, 408 it does not come, 415 it is compressed: Confluent's
+            clients do not compress, and some bytes may become a thousand times as many.
+        HTTPRequestEntityTooLarge: see `_BODY_BYTES_MAX`.
+    """
+    encoding = request.headers.get("Content-Encoding", "identity")
+    if encoding.lower() != "identity":
+        raise RestError(415, f"The encoding {encoding} is not supported")
+    try:
+        async with asyncio.timeout(_IDLE_S):
+            return await request.read()
+    except TimeoutError:
+        raise RestError(408, f"The body has not come within {_IDLE_S:.0f} s") from None
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise RestError(400, f"The body cannot be read: {error}") from error
 
 
 def _object(body: bytes) -> dict[str, Any]:
@@ -149,8 +237,8 @@ def _object(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _response(status: HTTPStatus, body: bytes) -> web.Response:
-    headers = {"Content-Type": CONTENT_TYPE}
-    if status is HTTPStatus.UNAUTHORIZED:
-        headers |= _LOGIN
-    return web.Response(status=status, body=body, headers=headers)
+def _response(
+    status: HTTPStatus, body: bytes, headers: Mapping[str, str] | None = None
+) -> web.Response:
+    found = {"Content-Type": CONTENT_TYPE, **_HEADERS.get(status, {}), **(headers or {})}
+    return web.Response(status=status, body=body, headers=found)

@@ -7,6 +7,7 @@ request is decided again.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,8 +27,12 @@ log: Final = logging.getLogger("kafkapy.schemas")
 
 Handler = Callable[[RestApi, Call], Decision]
 
-# Answers that never change: a schema keeps its id and its GUID.
-_IMMUTABLE: Final = (RestApi.schema, RestApi.schema_text, RestApi.schema_of_guid)
+# Answers that never change: a schema keeps its id and its GUID. An import may give the id of a
+# removed schema to another one, which `follow` finds.
+_IMMUTABLE: Final = (
+    *(RestApi.schema, RestApi.schema_text, RestApi.schema_of_guid),
+    *(RestApi.root, RestApi.types, RestApi.contexts, RestApi.cluster),
+)
 _ATTEMPTS: Final = 8
 _WRITE_LIMIT_S: Final = 20.0
 
@@ -64,6 +69,9 @@ class RegistryService:
         self._topic = topic
         self._state = RegistryState()
         self._api = RestApi(self._state, cluster_id)
+        self._read_s = -math.inf  # when the latest read began that did not fail
+        self._failed_s = -math.inf  # when the latest read failed
+        self._failure: ApiError | None = None
 
     @property
     def subjects(self) -> int:
@@ -83,15 +91,24 @@ class RegistryService:
                 return None
         return None
 
-    def answer(self, handler: Handler, call: Call) -> Any:
-        """The answer to a request.
+    def follow(self) -> None:
+        """Read what other registries wrote, so that `answer_known` has it."""
+        try:
+            self._refresh(time.monotonic())
+        except ApiError as error:
+            log.info("The topic of schemas cannot be read: %s", error)
+        except Exception:  # else the registry never follows again
+            log.exception("The topic of schemas cannot be read")
+
+    def answer(self, handler: Handler, call: Call, asked_s: float = math.inf) -> Any:
+        """The answer to a request of the time `asked_s`. A later read of the topic serves it too.
 
         Raises:
             RestError: the request is refused, 40301 because its user may only read; 50001 Kafka
                 does not take the records, or cannot be read; 500 a bug, which is logged.
         """
         try:
-            self._apply(self._topic.read_stable())
+            self._refresh(asked_s)
             decision = self._decide(handler, call)
             if not decision.records:
                 return decision.answer
@@ -100,6 +117,21 @@ class RegistryService:
             return self._write(handler, call, decision)
         except ApiError as error:
             raise RestError(50001, f"Error in the backend data store: {error.message}") from error
+
+    def _refresh(self, asked_s: float) -> None:
+        """Read the topic, unless a later read has succeeded. Raises ApiError, also if a read has
+        failed since: each takes until its timeout while Kafka hangs."""
+        if self._read_s > asked_s:
+            return
+        if self._failure is not None and self._failed_s > asked_s:
+            raise ApiError(self._failure.code, self._failure.message)
+        began_s = time.monotonic()
+        try:
+            self._apply(self._topic.read_stable())
+        except ApiError as error:
+            self._failed_s, self._failure = time.monotonic(), error
+            raise
+        self._read_s = began_s
 
     def _decide(self, handler: Handler, call: Call) -> Decision:
         try:

@@ -261,6 +261,8 @@ def test_known_schemas_are_served_without_kafka(
         broker.stop()
         known = {"guid": "095d71cf-1255-6b9d-5e33-0ad575b3df5d", "schema": '"string"'}
         assert registry("GET", "/schemas/ids/1") == (200, known)
+        assert registry("GET", "/schemas/ids/1?format=resolved") == (200, known)
+        assert registry("GET", "/schemas/types").status == 200
         for method, path in (("GET", "/subjects"), ("DELETE", "/subjects/a")):
             answer = registry(method, path)
             assert (answer.status, answer.json["error_code"]) == (500, 50001)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -111,6 +113,49 @@ def test_only_constant_answers_are_given_without_the_topic() -> None:
     assert registry.answer_known(RestApi.schema, by_id._replace(query={"fetchMaxId": "1"})) is None
     assert registry.answer_known(RestApi.schema, Call({"id": "2"}, {}, {})) is None
     assert registry.answer_known(RestApi.subjects, Call({}, {}, {})) is None
+
+
+def test_what_the_registry_itself_has_needs_no_topic() -> None:
+    """Checks of its health, and clients that ask for its types, wait for Kafka otherwise."""
+    registry, call = service(Topic()), Call({}, {}, {})
+    assert registry.answer_known(RestApi.root, call) == {}
+    assert registry.answer_known(RestApi.types, call) == ["JSON", "PROTOBUF", "AVRO"]
+    assert registry.answer_known(RestApi.contexts, call) == ["."]
+    assert registry.answer_known(RestApi.cluster, call)["id"] == ""
+
+
+def test_one_read_serves_all_requests_that_waited_for_it() -> None:
+    topic = Mock(wraps=Topic())
+    registry, call = service(topic), Call({}, {}, {})
+    for _ in range(3):
+        assert registry.answer(RestApi.subjects, call, time.monotonic()) == []
+    assert topic.read_stable.call_count == 3
+    for _ in range(3):
+        assert registry.answer(RestApi.subjects, call, 0.0) == []
+    assert topic.read_stable.call_count == 3
+
+
+def test_one_failure_refuses_all_requests_that_waited_for_it() -> None:
+    """While Kafka hangs, each read takes 10 s: the hundredth client waited for 1,000 s."""
+    topic = Mock(read_stable=Mock(side_effect=ApiError(ErrorCode.REQUEST_TIMED_OUT, "no answer")))
+    registry, call = service(topic), Call({}, {}, {})
+    for asked_s in (time.monotonic(), 0.0, 0.0):
+        with pytest.raises(RestError, match="no answer") as raised:
+            registry.answer(RestApi.subjects, call, asked_s)
+        assert raised.value.code == 50001
+    assert topic.read_stable.call_count == 1
+    topic.read_stable = Topic().read_stable
+    assert registry.answer(RestApi.subjects, call, time.monotonic()) == []
+    assert registry.answer(RestApi.subjects, call, 0.0) == []
+
+
+def test_a_topic_that_cannot_be_followed_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    failures = [ApiError(ErrorCode.REQUEST_TIMED_OUT), RuntimeError("bug"), [OTHERS]]
+    registry = service(Mock(read_stable=Mock(side_effect=failures)))
+    for _ in failures:
+        registry.follow()
+    assert registry.answer_known(RestApi.schema_text, Call({"id": "1"}, {}, {})) == '"int"'
+    assert "RuntimeError: bug" in caplog.text
 
 
 def test_a_schema_that_exceeds_the_limit_of_the_topic_is_refused_at_once() -> None:
