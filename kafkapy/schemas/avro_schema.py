@@ -16,10 +16,10 @@ from kafkapy.schemas.avro_types import (
     simple_name,
 )
 from kafkapy.schemas.parsed_schema import (
-    COMPARISONS_MAX,
     RESOLVED,
     TOO_DEEP,
     TOO_MANY_COMPARISONS,
+    Budget,
     InvalidSchema,
     ParsedSchema,
     TooManyComparisons,
@@ -71,10 +71,10 @@ class AvroSchema:
                         f"The default of {each.fullname}.{field.name} is not of its type"
                     )
 
-    def incompatibilities(self, writer: ParsedSchema) -> list[str]:
+    def incompatibilities(self, writer: ParsedSchema, budget: Budget | None = None) -> list[str]:
         """The reasons of Avro's schema resolution, each with its place in this schema."""
         try:
-            return _Resolution().reasons(self.root, cast(AvroSchema, writer).root)
+            return _Resolution(budget or Budget()).reasons(self.root, cast(AvroSchema, writer).root)
         except RecursionError:
             return [TOO_DEEP]
         except TooManyComparisons:
@@ -125,9 +125,9 @@ class _Verdict(NamedTuple):
 class _Resolution:
     """Compares pairs of types, each once, as `SchemaCompatibility` of Avro's Java library does."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self._verdicts: dict[tuple[int, int], _Verdict] = {}
-        self._left = COMPARISONS_MAX
+        self._budget = budget
 
     def reasons(self, reader: AvroType, writer: AvroType) -> list[str]:
         """The reasons of all pairs, each with its place."""
@@ -145,9 +145,7 @@ class _Resolution:
         return found
 
     def _verdict(self, reader: AvroType, writer: AvroType) -> _Verdict:
-        self._left -= 1
-        if self._left < 0:
-            raise TooManyComparisons
+        self._budget.spend(1)
         key = id(reader), id(writer)
         if key not in self._verdicts:
             self._verdicts[key] = _Verdict([], [])  # of a recursive type, while it is compared

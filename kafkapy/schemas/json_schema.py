@@ -26,10 +26,10 @@ from kafkapy.schemas.json_subschemas import (
     validate,
 )
 from kafkapy.schemas.parsed_schema import (
-    COMPARISONS_MAX,
     REASON_LENGTH_MAX,
     REASONS_MAX,
     TOO_MANY_COMPARISONS,
+    Budget,
     InvalidSchema,
     ParsedSchema,
     TooManyComparisons,
@@ -71,11 +71,11 @@ class JsonSchema:
         """The place and the reason if a value is not of this schema."""
         return fault_of(self._root, value)
 
-    def incompatibilities(self, writer: ParsedSchema) -> list[str]:
+    def incompatibilities(self, writer: ParsedSchema, budget: Budget | None = None) -> list[str]:
         """The reasons why this schema, as the reader, cannot read data of `writer`."""
         assert isinstance(writer, JsonSchema)
         try:
-            reasons = _Comparison().compare(writer._root, self._root)
+            reasons = _Comparison(budget or Budget()).compare(writer._root, self._root)
         except RecursionError:
             return ["#: the schemas are nested too deeply to be compared"]
         except TooManyComparisons:
@@ -175,18 +175,16 @@ class _Comparison:
     """Compares pairs of schemas, each pair once: recursive schemas meet the same pairs again. The
     generators stop when there are enough reasons."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self._known: dict[tuple[int, int], list[_Reason]] = {}
         self._accepted: list[tuple[int, int]] = []
         self._running: set[tuple[int, int]] = set()
         self._nodes: dict[int, Node] = {}
         self._patterns: dict[str, Any] = {}
-        self._left = COMPARISONS_MAX * _COMPARISON_STEPS
+        self._budget = budget
 
     def _spend(self, steps: int) -> None:
-        self._left -= steps
-        if self._left < 0:
-            raise TooManyComparisons
+        self._budget.spend(steps / _COMPARISON_STEPS)
 
     def compare(self, writer: Subschema, reader: Subschema) -> list[_Reason]:
         self._spend(_STEP)

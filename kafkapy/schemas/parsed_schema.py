@@ -7,7 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-# A comparison of two types takes some 20 us, and other requests wait.
+# Of two types, in all versions that a request is compared with. One takes some 20 us, and other
+# requests wait.
 COMPARISONS_MAX: Final = 250_000
 RESOLVED: Final = "resolved"  # the format with the types of references
 # Large schemas differ in thousands of places.
@@ -18,7 +19,27 @@ TOO_MANY_COMPARISONS: Final = "the schemas have too many combinations of types t
 
 
 class TooManyComparisons(Exception):
-    """A comparison has reached `COMPARISONS_MAX`."""
+    """The comparisons of a request have reached `COMPARISONS_MAX`."""
+
+
+class Budget:
+    """The comparisons of two types that a request may still take."""
+
+    def __init__(self) -> None:
+        self._left: float = COMPARISONS_MAX
+
+    def spend(self, comparisons: float) -> None:
+        """
+        Raises:
+            TooManyComparisons: there are none left.
+        """
+        self._left -= comparisons
+        if self.is_spent:
+            raise TooManyComparisons
+
+    @property
+    def is_spent(self) -> bool:
+        return self._left < 0
 
 
 class InvalidSchema(ValueError):
@@ -72,7 +93,7 @@ class ParsedSchema(Protocol):
     def formatted(self, name: str) -> str:
         """The text in one of Confluent's formats. It is `text` if the type has no such format."""
 
-    def incompatibilities(self, writer: ParsedSchema) -> list[str]:
+    def incompatibilities(self, writer: ParsedSchema, budget: Budget | None = None) -> list[str]:
         """The reasons why this schema, as the reader, cannot read data of `writer`; none if it can.
-        Both are of the same type.
+        Both are of the same type. `budget` is that of several comparisons.
         """

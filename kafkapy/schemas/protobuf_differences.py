@@ -16,7 +16,7 @@ from typing import Final
 from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor, FileDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
-from kafkapy.schemas.parsed_schema import REASONS_MAX, TooManyComparisons
+from kafkapy.schemas.parsed_schema import REASONS_MAX, Budget
 from kafkapy.schemas.protobuf_compiler import MAIN_FILE
 
 # Types of one group have the same encoding.
@@ -32,9 +32,9 @@ _SCALAR_GROUPS: Final = (
 _GROUP_OF: Final = {name: i for i, names in enumerate(_SCALAR_GROUPS) for name in names}
 _STRINGS: Final = _GROUP_OF["string"]
 
-# The bytes of the descriptors of all messages that are compared, some 5 s. A message may be
+# The bytes of a descriptor that take as long as a comparison of two types. A message may be
 # compared with those of many packages.
-_BYTES_MAX: Final = 25_000_000
+_BYTES_OF_A_COMPARISON: Final = 100
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Field:
         return self.type
 
 
-def incompatibilities(writer: FileDescriptor, reader: FileDescriptor) -> list[str]:
+def incompatibilities(writer: FileDescriptor, reader: FileDescriptor, budget: Budget) -> list[str]:
     """The reasons why the messages of `reader` cannot read data of those of `writer`.
 
     Raises:
@@ -83,7 +83,7 @@ def incompatibilities(writer: FileDescriptor, reader: FileDescriptor) -> list[st
     reasons = []
     if writer.package != reader.package:
         reasons.append(f"the package changed from {_quoted(writer)} to {_quoted(reader)}")
-    reasons += _Comparison().types(
+    reasons += _Comparison(budget).types(
         writer.message_types_by_name.values(), reader.message_types_by_name.values()
     )
     return list(dict.fromkeys(reasons))
@@ -96,9 +96,9 @@ def _quoted(file: FileDescriptor) -> str:
 class _Comparison:
     """The methods return reasons, and take the writer's side first."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self._compared: dict[tuple[str, str], list[str]] = {}
-        self._left = _BYTES_MAX
+        self._budget = budget
 
     def types(self, writers: Iterable[Descriptor], readers: Iterable[Descriptor]) -> Iterator[str]:
         by_name = {reader.name: reader for reader in readers}
@@ -139,9 +139,7 @@ class _Comparison:
 
     def _fields_of(self, message: Descriptor) -> dict[int, _Field]:
         descriptor = _descriptor(message)
-        self._left -= descriptor.ByteSize()
-        if self._left < 0:
-            raise TooManyComparisons
+        self._budget.spend(descriptor.ByteSize() / _BYTES_OF_A_COMPARISON)
         return _fields(message, descriptor)
 
     def _fields(self, path: str, writer: _Field, reader: _Field) -> Iterator[str]:

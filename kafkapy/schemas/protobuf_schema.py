@@ -18,6 +18,7 @@ from kafkapy.schemas.compiled_sources import CompiledSources
 from kafkapy.schemas.parsed_schema import (
     TOO_DEEP,
     TOO_MANY_COMPARISONS,
+    Budget,
     InvalidSchema,
     ParsedSchema,
     TooManyComparisons,
@@ -74,10 +75,12 @@ class ProtobufSchema:
         add(file.message_type, (), f"{file.package}." if file.package else "")
         return found
 
-    def incompatibilities(self, writer: ParsedSchema) -> list[str]:
+    def incompatibilities(self, writer: ParsedSchema, budget: Budget | None = None) -> list[str]:
         """The reasons of Confluent's rules, each with its place in the writer's schema."""
         try:
-            return incompatibilities(cast(ProtobufSchema, writer).file, self.file)
+            return incompatibilities(
+                cast(ProtobufSchema, writer).file, self.file, budget or Budget()
+            )
         except RecursionError:
             return [TOO_DEEP]
         except TooManyComparisons:

@@ -15,6 +15,7 @@ from kafkapy.schemas.parsed_schema import (
     REASON_LENGTH_MAX,
     REASONS_MAX,
     RESOLVED,
+    Budget,
     InvalidSchema,
     ParsedSchema,
 )
@@ -185,17 +186,20 @@ class Registry:
     ) -> list[str]:
         level, new = self._state.level(subject), self._parse(given)
         prepare(self._state, (each.schema for each in compared))
-        reasons = []
+        reasons = list[str]()
+        budget = Budget()
         for each in reversed(compared):
+            if len(reasons) >= REASONS_MAX or budget.is_spent:
+                break
             if each.schema.schema_type is not given.schema_type:
                 if level is not Level.NONE:
                     reasons.append(f"version {each.version} is {each.schema.schema_type}")
                 continue
             old = self._parse(each.schema)
-            if level.reads_earlier:
-                reasons += [f"version {each.version}: {r}" for r in new.incompatibilities(old)]
+            found = new.incompatibilities(old, budget) if level.reads_earlier else []
             if level.is_read_by_earlier:
-                reasons += [f"version {each.version}: {r}" for r in old.incompatibilities(new)]
+                found = found + old.incompatibilities(new, budget)
+            reasons += [f"version {each.version}: {reason}" for reason in found]
         return [reason[:REASON_LENGTH_MAX] for reason in reasons[:REASONS_MAX]]
 
     def delete_subject(self, subject: str, *, permanent: bool) -> Decision:

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 import re2
 
-from kafkapy.schemas import json_schema
+from kafkapy.schemas import parsed_schema
 from kafkapy.schemas.json_schema import JsonSchema, parse_json_schema
 from kafkapy.schemas.parsed_schema import TOO_MANY_COMPARISONS, InvalidSchema
 
@@ -561,7 +561,7 @@ def test_subschemas_are_matched_by_exchanges() -> None:
 
 def test_comparisons_that_are_known_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """References to one type are compared once, but each is still looked at with each."""
-    monkeypatch.setattr(json_schema, "COMPARISONS_MAX", 1000)
+    monkeypatch.setattr(parsed_schema, "COMPARISONS_MAX", 1000)
 
     def union(name: str) -> dict[str, Any]:
         refs = [{"$ref": "#/definitions/a", "title": f"{name}{n}"} for n in range(150)]
@@ -594,7 +594,7 @@ def test_a_pattern_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_large_patterns_count_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pattern may take milliseconds to be compiled."""
-    monkeypatch.setattr(json_schema, "COMPARISONS_MAX", 1000)
+    monkeypatch.setattr(parsed_schema, "COMPARISONS_MAX", 1000)
     expect(patterns("a"), patterns(), TOO_MANY_COMPARISONS)
     expect(patterns("a", size=1), patterns(size=1), "removed from a closed content model")
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from kafkapy.schemas import protobuf_differences
+from kafkapy.schemas import parsed_schema
 from kafkapy.schemas.parsed_schema import TOO_MANY_COMPARISONS
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from tests.unit.schemas.protobuf_sources import ITEM, PROTO2, PROTO3, USES_ITEM
@@ -462,7 +462,7 @@ def test_a_comparison_with_messages_of_many_packages_gives_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A type may have another package in the reader, so that each pair of packages is possible."""
-    monkeypatch.setattr(protobuf_differences, "_BYTES_MAX", 10_000)
+    monkeypatch.setattr(parsed_schema, "COMPARISONS_MAX", 100)
     names = [f"p{n}" for n in range(12)]
     files = {
         f"{name}.proto": f"{PROTO3} package {name}; message M {{ int32 long_name = 1; }}"

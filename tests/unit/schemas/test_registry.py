@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from kafkapy.schemas import parsed_schema
+from kafkapy.schemas.avro_schema import AvroSchema
 from tests.unit.schemas.registry_desk import ID, NOTE, NOTE_BY_DEFAULT, RegistryDesk, record_schema
 
 FIRST = record_schema(ID)
@@ -135,6 +138,37 @@ def test_schemas_of_another_type(desk: RegistryDesk) -> None:
     avro = {"schema": json.dumps(FIRST)}
     error = desk.refusal("POST", "/subjects/person/versions", avro)
     assert (error.code, "version 1 is JSON" in error.message) == (409, True)
+
+
+def test_all_comparisons_of_a_request_have_one_limit(
+    desk: RegistryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check against 500 large versions stopped the registry for minutes."""
+    monkeypatch.setattr(parsed_schema, "COMPARISONS_MAX", 100)
+    for name in ("few", "many"):
+        desk("PUT", f"/config/{name}", {"compatibility": "NONE"})
+        for n in range(10 if name == "few" else 60):
+            desk.register(name, record_schema(ID | {"doc": str(n)}))
+        desk("PUT", f"/config/{name}", {"compatibility": "BACKWARD_TRANSITIVE"})
+    body = {"schema": json.dumps(WITH_DEFAULT)}
+    path = "/compatibility/subjects/{}/versions?verbose=true"
+    assert desk("POST", path.format("few"), body)["is_compatible"]
+    refused = desk("POST", path.format("many"), body)["messages"]
+    assert len(refused) == 1
+    assert parsed_schema.TOO_MANY_COMPARISONS in refused[0]
+
+
+def test_no_version_is_compared_after_enough_reasons(
+    desk: RegistryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk("PUT", "/config/a", {"compatibility": "NONE"})
+    for n in range(60):
+        desk.register("a", record_schema(ID | {"doc": str(n)}))
+    desk("PUT", "/config/a", {"compatibility": "BACKWARD_TRANSITIVE"})
+    compared = Mock(return_value=["a", "b"])
+    monkeypatch.setattr(AvroSchema, "incompatibilities", compared)
+    error = desk.refusal("POST", "/subjects/a/versions", {"schema": json.dumps(WITH_NOTE)})
+    assert (error.code, compared.call_count) == (409, parsed_schema.REASONS_MAX // 2)
 
 
 def test_soft_and_permanent_deletion_of_a_subject(desk: RegistryDesk) -> None:
