@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-# Of two types, in all versions that a request is compared with. One takes some 20 us, and other
-# requests wait.
+# Of two types, beyond one of each type, in all versions that a request is compared with. One takes
+# some 20 us, and other requests wait.
 COMPARISONS_MAX: Final = 250_000
+_LENGTH_OF_A_TYPE: Final = 10
 RESOLVED: Final = "resolved"  # the format with the types of references
 # Large schemas differ in thousands of places.
 REASONS_MAX: Final = 50
@@ -19,7 +20,7 @@ TOO_MANY_COMPARISONS: Final = "the schemas have too many combinations of types t
 
 
 class TooManyComparisons(Exception):
-    """The comparisons of a request have reached `COMPARISONS_MAX`."""
+    """A request has spent its budget."""
 
 
 class Budget:
@@ -27,6 +28,11 @@ class Budget:
 
     def __init__(self) -> None:
         self._left: float = COMPARISONS_MAX
+
+    def extend(self, length: int) -> None:
+        """Allow what two schemas of this length together take if each type is compared once: a
+        subject may have any number of versions."""
+        self._left += length / _LENGTH_OF_A_TYPE
 
     def spend(self, comparisons: float) -> None:
         """

@@ -196,6 +196,7 @@ class Registry:
                     reasons.append(f"version {each.version} is {each.schema.schema_type}")
                 continue
             old = self._parse(each.schema)
+            budget.extend(len(each.schema.text) + len(given.text))
             found = new.incompatibilities(old, budget) if level.reads_earlier else []
             if level.is_read_by_earlier:
                 found = found + old.incompatibilities(new, budget)
