@@ -16,15 +16,16 @@ from kafkapy.protocol.messages.delete_records import (
 
 
 def delete_records(
-    cluster: Cluster, offsets: Mapping[TopicPartition, int]
-) -> dict[TopicPartition, int | ApiError]:
-    """Delete the records below each offset (-1: the high watermark). Returns the low watermark or
-    the error, by partition.
+    cluster: Cluster,
+    offsets: Mapping[TopicPartition, int],
+    results: dict[TopicPartition, int | ApiError],
+) -> None:
+    """Delete the records below each offset (-1: the high watermark), and put the low watermark or
+    the error of each partition into `results` as soon as it is known.
 
     Each leader gets a request for its partitions. If a leader has moved, it is looked up again,
     until the API timeout.
     """
-    results: dict[TopicPartition, int | ApiError] = {}
     pending = dict(offsets)
     for attempt in cluster.attempts():
         for leader, partitions in _by_leader(cluster, pending, results, attempt > 0).items():
@@ -32,7 +33,6 @@ def delete_records(
         pending = {tp: pending[tp] for tp in pending if _is_retriable(cluster, results[tp])}
         if not pending:
             break
-    return {tp: results[tp] for tp in offsets}
 
 
 def _is_retriable(cluster: Cluster, result: int | ApiError) -> bool:

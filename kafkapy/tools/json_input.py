@@ -66,7 +66,7 @@ class JsonNode(NamedTuple):
         """A whole number of 32 or 64 bits."""
         limit = 1 << (bits - 1)
         if type(self.value) is not int or not -limit <= self.value < limit:
-            raise self._unexpected("`Integer` value")  # Kafka's text for both sizes
+            raise self._unexpected("`Integer` value" if bits == 32 else "`Long` value")
         return self.value
 
     def text(self) -> str:

@@ -59,8 +59,12 @@ case $class in
 esac
 kafkapy=kafkapy
 command -v kafkapy >/dev/null || kafkapy=$(dirname "$0")/../../.venv/bin/kafkapy
-case $command in
-  server | zookeeper) exec "$kafkapy" "$command" start ${daemon:+--daemon} "$@" ;;
+case $command/${1-} in
+  server/ | server/--override*)
+    echo "USAGE: java [options] kafka.Kafka server.properties [--override property=value]*"
+    exit 1
+    ;;
+  server/* | zookeeper/*) exec "$kafkapy" "$command" start ${daemon:+--daemon} "$@" ;;
 esac
 if [ -n "$daemon" ]; then
   mkdir -p "${LOG_DIR:=logs}"

@@ -58,9 +58,14 @@ def test_start_without_a_file_is_kafkas_usage_line() -> None:
         "zookeeper-server-start.sh": "[-daemon] zookeeper.properties\n",
     }
     for name, usage in usages.items():
-        done = run(name)
+        for words in ((), ("-daemon",)):
+            done = run(name, *words)
+            assert (done.returncode, done.stderr) == (1, "")
+            assert done.stdout.endswith(usage)
+    for words in (("-daemon", "kafka.Kafka"), ("kafka.Kafka", "--override", "broker.id=1")):
+        done = run("kafka-run-class.sh", *words)
         assert (done.returncode, done.stderr) == (1, "")
-        assert done.stdout.endswith(usage)
+        assert done.stdout.endswith(USAGE.partition("] ")[2])
 
 
 def test_start_takes_the_environment_of_kafkas_script(tmp_path: Path) -> None:

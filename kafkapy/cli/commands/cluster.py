@@ -259,6 +259,7 @@ COMMAND: Final = Command(
     "cluster",
     LocalClusterOptions,
     run,
+    as_argparse=True,
     reported_failures="with unregister, the cluster does not support it",
     operands="words",
     refused=dict.fromkeys(

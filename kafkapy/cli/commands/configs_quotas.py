@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.output import Report
@@ -25,6 +25,10 @@ _RATES: Final = (
 )
 QUOTA_KEYS: Final = {USERS: _RATES, CLIENTS: _RATES, IPS: ("connection_creation_rate",)}
 # `Double.parseDouble`, without hexadecimal numbers.
+_CONFIGS_OF: Final = {
+    USERS: "quota and SCRAM credential configs",
+    IPS: "connection_creation_rate quota configs",
+}
 _DOUBLE: Final = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)"
 
 # A type and a name. "" is the default entity, None means all entities of the type.
@@ -85,6 +89,7 @@ def _alter_scram(
     from kafkapy.tools.scram_changes import mechanisms_of, parse_credentials
 
     if others.sets or others.deletes:
+        _check_quota_names(USERS, others.sets)
         raise ConfigError(
             "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' using"
             " --bootstrap-server."
@@ -103,13 +108,7 @@ def _alter_scram(
 
 
 def _quota_values(kind: str, sets: Mapping[str, str]) -> dict[str, float]:
-    unknown = [key for key in sets if key not in QUOTA_KEYS[kind]]
-    if unknown:
-        config_kind = "connection_creation_rate quota configs" if kind == IPS else "quota configs"
-        raise ConfigError(
-            f"Only {config_kind} can be added for '{kind}' using --bootstrap-server. "
-            f"Unexpected config names: {','.join(unknown)}"
-        )
+    _check_quota_names(kind, sets)
     values = {}
     for key, text in sets.items():
         if not re.fullmatch(_DOUBLE, text):
@@ -124,3 +123,12 @@ def quota_entities(entities: Sequence[EntityName]) -> list[QuotaEntity]:
 
     words = {USERS: quotas.USER, CLIENTS: quotas.CLIENT_ID, IPS: quotas.IP}
     return [quotas.QuotaEntity(words[kind], name) for kind, name in entities]
+
+
+def _check_quota_names(kind: str, names: Iterable[str]) -> None:
+    unknown = [name for name in names if name not in QUOTA_KEYS[kind]]
+    if unknown:
+        raise ConfigError(
+            f"Only {_CONFIGS_OF.get(kind, 'quota configs')} can be added for '{kind}' using"
+            f" --bootstrap-server. Unexpected config names: {','.join(unknown)}"
+        )

@@ -158,8 +158,9 @@ def _principals(texts: Sequence[str]) -> list[str]:
 def _hmac(options: DelegationTokensOptions) -> bytes:
     from kafkapy.security.sasl.scram import from_base64
 
+    text = options.hmac or ""
     try:
-        return from_base64(options.hmac or "")
+        return from_base64(text + "=" * (-len(text) % 4))  # as Java, also without its padding
     except ValueError as error:
         raise UsageError(f"--hmac {options.hmac} is not base64: {error}") from None
 

@@ -10,6 +10,7 @@ from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus
 from kafkapy.cli.framework.options import ClusterOptions, flag, require, value
 from kafkapy.cli.framework.output import Report, Table, error_json, show
+from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.errors import ApiError
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -40,12 +41,17 @@ def run(options: DeleteRecordsOptions, env: Environment) -> ExitStatus:
         from kafkapy.cli.views.reassign import requests_report
 
         with options.connect_dry(env, "kafkapy") as dry:
-            delete_records(dry, offsets)
+            delete_records(dry, offsets, {})
             show(env, requests_report("delete-records", dry.requests), options.output)
         return ExitStatus.SUCCESS
-    with options.connect(env) as cluster:
-        results = delete_records(cluster, offsets)
-    show(env, report(results), options.output)
+    results: dict[TopicPartition, int | ApiError] = {}
+    try:
+        with terminable(), options.connect(env) as cluster:
+            delete_records(cluster, offsets, results)
+    finally:  # also if it is interrupted: what is deleted does not come back
+        known = {tp: results[tp] for tp in offsets if tp in results}
+        if known or not offsets:
+            show(env, report(known), options.output)
     failed = any(isinstance(result, ApiError) for result in results.values())
     return ExitStatus.FAILURE if failed and options.strict else ExitStatus.SUCCESS
 

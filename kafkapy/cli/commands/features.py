@@ -200,6 +200,7 @@ COMMAND: Final = Command(
     "features",
     FeaturesOptions,
     run,
+    as_argparse=True,
     operands="words",
     refused={
         "bootstrap-controller": (

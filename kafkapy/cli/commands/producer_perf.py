@@ -168,6 +168,7 @@ COMMAND: Final = Command(
     "producer-perf",
     ProducerPerfOptions,
     run,
+    as_argparse=True,
     reported_failures="records were not acknowledged",
     groups={
         "What to send": (

@@ -276,6 +276,7 @@ COMMAND: Final = Command(
     "transactions",
     TransactionsOptions,
     run,
+    as_argparse=True,
     operands="words",
     groups={
         "list and find-hanging": "duration-filter max-transaction-timeout",

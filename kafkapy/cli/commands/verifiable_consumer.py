@@ -124,6 +124,7 @@ COMMAND: Final = Command(
     "verifiable-consumer",
     VerifiableConsumerOptions,
     run,
+    as_argparse=True,
     groups={
         "Connection": "broker-list consumer.config",
         "The group": (

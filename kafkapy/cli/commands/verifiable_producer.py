@@ -88,6 +88,7 @@ COMMAND: Final = Command(
     "verifiable-producer",
     VerifiableProducerOptions,
     run,
+    as_argparse=True,
     reported_failures="records were not acknowledged",
     groups={
         "Connection": "broker-list producer.config",

@@ -64,6 +64,7 @@ COMMAND: Final = Command(
     "verifiable-share-consumer",
     VerifiableShareConsumerOptions,
     run,
+    as_argparse=True,
     groups={"What to read": "topic group-id max-messages", "What to show": "verbose"},
     examples={
         "Read 100 records as a member of a share group.": (

@@ -42,8 +42,8 @@ class Command(Generic[OptionsT]):
     `operands` names the field for words that are not options; with `verbatim`, all words from the
     first operand on are operands. `bare` allows a command line without words. `refused` maps
     options of Kafka's tool that are not supported to the reason. With `foreign_flags`, unknown
-    options belong to another program; the function returns its options without a value. `groups`
-    maps headings of the help to the names of their options. `examples` maps a sentence to the words
+    options belong to another program; the function returns its options without a value.
+    `as_argparse` is for the tools that Kafka parses with argparse4j. `groups` maps headings of the help to the names of their options. `examples` maps a sentence to the words
     of a command line after the command. `{B}` in them stands for `--bootstrap-server
     localhost:9092`.
     """
@@ -60,6 +60,7 @@ class Command(Generic[OptionsT]):
     verbatim: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
     foreign_flags: Callable[[], Collection[str]] | None = None
+    as_argparse: bool = False
     groups: Mapping[str, str] = field(default_factory=dict)
     examples: Mapping[str, str] = field(default_factory=dict)
 
@@ -116,6 +117,7 @@ class Command(Generic[OptionsT]):
             verbatim=self.verbatim,
             refused=self.refused,
             foreign_flags=self.foreign_flags and self.foreign_flags(),
+            as_argparse=self.as_argparse,
         )
         exclusive: dict[str, list[str]] = {
             name: [] for name in _EXCLUSIVE_OPTIONS if name in found.values

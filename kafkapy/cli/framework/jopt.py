@@ -1,8 +1,9 @@
-"""Parses command lines by the rules of Kafka's tools (jopt-simple 5).
+"""Parses command lines by the rules of Kafka's tools (jopt-simple 5, or argparse4j for some).
 
-The rules allow `-bootstrap-server`, options with an optional value, and words that are not options
-and are ignored. Error texts are jopt's. As in jopt, `parse` finds all options before `value_of`
-converts a value.
+The rules of jopt allow `-bootstrap-server`, options with an optional value, and words that are not
+options and are ignored. Error texts are jopt's. As in jopt, `parse` finds all options before
+`value_of` converts a value. argparse4j also takes the beginning of an option's name, the value of
+`-b` in the same word, and the last value of an option that is given twice.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def parse(
     verbatim: bool = False,
     refused: Mapping[str, str] | None = None,
     foreign_flags: Collection[str] | None = None,
+    as_argparse: bool = False,
 ) -> OptionSet:
     """Find the options. With `verbatim`, all words from the first operand on are operands.
 
@@ -97,6 +99,9 @@ def parse(
             break
         name, equals, value = word.lstrip("-").partition("=")
         spec = by_name.get(name)
+        if spec is None and as_argparse:
+            spec, value = _found_by_argparse(word, by_name, value)
+            equals = equals or value
         if spec is None and refused and name in refused:
             raise UsageError(f"{word.partition('=')[0]} is not served: {refused[name]}")
         if spec is None and foreign_flags is not None:
@@ -105,8 +110,29 @@ def parse(
             continue
         if spec is None:
             raise UsageError(f"{name} is not a recognized option")
+        if as_argparse and (spec.many or not spec.repeatable):
+            found.values.pop(spec.names[0], None)
         _add_option(found, spec, name, value if equals else None, rest)
     return found
+
+
+def _found_by_argparse(
+    word: str, by_name: Mapping[str, OptionSpec], value: str
+) -> tuple[OptionSpec | None, str]:
+    """The option whose name begins as a word does, or the short one before a value.
+
+    Raises:
+        UsageError: several names begin so.
+    """
+    if not word.startswith("--"):
+        spec = by_name.get(word[1])
+        return (spec, word[2:]) if spec is not None and spec.takes_value else (None, value)
+    prefix = word[2:].partition("=")[0]
+    names = [name for name in by_name if name.startswith(prefix)]
+    if len({by_name[name].names[0] for name in names}) > 1:
+        matches = ", ".join(f"--{name}" for name in names)
+        raise UsageError(f"ambiguous option: --{prefix} could match {matches}")
+    return (by_name[names[0]] if names else None), value
 
 
 def _add_option(

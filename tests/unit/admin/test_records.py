@@ -49,7 +49,8 @@ def delete(
 ) -> tuple[dict[TopicPartition, int | ApiError], list[tuple[int, Any]]]:
     scripted = describing_cluster(DELETE_RECORDS=answering(codes))
     with Cluster("b:1", connector=scripted.connect) as cluster:
-        found = delete_records(cluster, offsets)
+        found: dict[TopicPartition, int | ApiError] = {}
+        delete_records(cluster, offsets, found)
     asked = [(port, r) for port, r, _ in scripted.requests if r.API_KEY == ApiKey.DELETE_RECORDS]
     return found, asked
 

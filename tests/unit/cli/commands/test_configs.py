@@ -359,7 +359,14 @@ def test_quotas_are_altered() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--user", "u", "--add-config", "x=1"], "Only quota configs can be added for 'users'"),
+        (
+            ["--user", "u", "--add-config", "SCRAM-SHA-1=[password=p]"],
+            "Only quota and SCRAM credential configs can be added for 'users'",
+        ),
+        (
+            ["--user", "u", "--add-config", "SCRAM-SHA-256=[password=p],foo=1"],
+            "Unexpected config names: foo",
+        ),
         (["--ip", "::1", "--add-config", "x=1"], "Only connection_creation_rate quota configs"),
         (
             ["--client", "c", "--add-config", "request_percentage=x"],

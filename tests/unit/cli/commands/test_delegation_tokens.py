@@ -101,6 +101,7 @@ def tokens(config: Path, *words: str, cluster: ScriptedCluster | None = None) ->
         ),
         ([*CREATE, "--renewer-principal", "bob"], "principalType:principalName but got bob"),
         (["--renew", "--hmac", "%%", "--renew-time-period", "1"], "--hmac %% is not base64"),
+        (["--renew", "--hmac", "a", "--renew-time-period", "1"], "--hmac a is not base64"),
     ],
 )
 def test_wrong_words(config: Path, words: list[str], said: str) -> None:
@@ -162,10 +163,11 @@ def test_describe_for_programs(config: Path) -> None:
     }
 
 
-def test_renew(config: Path) -> None:
-    done = tokens(config, "--renew", "--hmac", HMAC, "--renew-time-period", "-1")
+@pytest.mark.parametrize("hmac", [HMAC, HMAC.rstrip("=")])
+def test_renew(config: Path, hmac: str) -> None:
+    done = tokens(config, "--renew", "--hmac", hmac, "--renew-time-period", "-1")
     assert done.stdout == (
-        f"Calling renew token operation with hmac :{HMAC} , renew-time-period :-1\n"
+        f"Calling renew token operation with hmac :{hmac} , renew-time-period :-1\n"
         f"Completed renew operation. New expiry date : {EXPIRY}\n"
     )
 

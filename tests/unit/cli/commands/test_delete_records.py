@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,6 +58,25 @@ def test_rows_and_status(tmp_path: Path) -> None:
     assert (outcome.stdout, outcome.stderr, outcome.status) == (DONE, "", 0)
     strict, _ = delete(tmp_path, TWO, "--strict")
     assert (strict.stdout, strict.status) == (DONE, 1)
+
+
+def test_what_is_deleted_is_printed_after_an_interrupt(tmp_path: Path) -> None:
+    """While the command waits for the leader of another partition."""
+
+    def answer(request: Any, port: int) -> DeleteRecordsResponse:
+        if request.topics[0].partitions[0].partition_index == 0:
+            return ANSWER
+        raise KeyboardInterrupt
+
+    (tmp_path / "offsets").write_text(
+        '{"partitions":[{"topic":"t","partition":0,"offset":5},'
+        '{"topic":"t","partition":1,"offset":5}]}'
+    )
+    cluster = describing_cluster(DELETE_RECORDS=answer)
+    words = ("--bootstrap-server", "b:1", "--offset-json-file", str(tmp_path / "offsets"))
+    outcome = kafkapy("delete-records", *words, cluster=cluster)
+    assert "partition: t-0\tlow_watermark: 5\n" in outcome.stdout
+    assert outcome.status == 130
 
 
 def test_json(tmp_path: Path) -> None:

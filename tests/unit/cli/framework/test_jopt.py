@@ -147,3 +147,53 @@ def test_words_that_are_not_utf_8_are_refused() -> None:
 @pytest.mark.parametrize("metavar", ["FILE", "DIR,..."])
 def test_paths_may_have_any_bytes(metavar: str) -> None:
     assert value_of(OptionSpec(("files",), metavar=metavar), ["a\udcff"]) == "a\udcff"
+
+
+ARGPARSE = [
+    OptionSpec(("bootstrap-server", "b")),
+    OptionSpec(("num-records",), kind="int"),
+    OptionSpec(("producer-props",), kind="list[str]", many=True),
+    OptionSpec(("producer.config",)),
+    OptionSpec(("feature",), kind="list[str]"),
+    OptionSpec(("help", "h"), kind="bool"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--boot", "h:1", "--num=5"], {"bootstrap-server": ["h:1"], "num-records": ["5"]}),
+        (["-bh:1"], {"bootstrap-server": ["h:1"]}),
+        (["-b", "h:1", "-b", "h:2"], {"bootstrap-server": ["h:2"]}),
+        (
+            ["--producer-props", "a=1", "--producer-p", "b=1", "c=1"],
+            {"producer-props": ["b=1", "c=1"]},
+        ),
+        (["--feature", "a", "--feat", "b"], {"feature": ["a", "b"]}),
+        (["-h", "--he"], {"help": []}),
+    ],
+)
+def test_tools_that_kafka_parses_with_argparse4j(
+    words: list[str], expected: dict[str, list[str]]
+) -> None:
+    assert parse(words, ARGPARSE, as_argparse=True).values == expected
+    with pytest.raises(UsageError):
+        parse(["--boot", "h:1"], ARGPARSE)
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (
+            "--produce",
+            "ambiguous option: --produce could match --producer-props, --producer.config",
+        ),
+        ("--x", "x is not a recognized option"),
+        ("-x1", "x1 is not a recognized option"),
+        ("-h1", "h1 is not a recognized option"),
+    ],
+)
+def test_what_argparse4j_refuses(word: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse([word, "a"], ARGPARSE, as_argparse=True)
+    assert str(error.value) == said

@@ -126,8 +126,7 @@ def test_offsets() -> None:
         ),
         (
             moves({"partition": 0, "offset": 1 << 63}),
-            "Expected `Integer` value, received integer 9223372036854775808"
-            " at partitions[0].offset",
+            "Expected `Long` value, received integer 9223372036854775808 at partitions[0].offset",
         ),
         (moves({"partition": 0}), "No such field exists: `offset` at partitions[0]"),
     ):
