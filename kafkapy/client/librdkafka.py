@@ -155,7 +155,8 @@ def producer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     if properties.get("partitioner.ignore.keys", "").lower() == "true":
         config["partitioner"] = "random"
     if "buffer.memory" in properties:
-        kbytes = int_property(properties, "buffer.memory", 0) // 1024
+        # Rounded up: a record of buffer.memory bytes fits.
+        kbytes = -(-int_property(properties, "buffer.memory", 0) // 1024)
         kbytes = min(max(1, kbytes), _BUFFER_KBYTES_MAX)
         config.setdefault("queue.buffering.max.kbytes", str(kbytes))
     durable = config.get("acks", "all") in ("all", "-1") and config.get("retries", "1") != "0"

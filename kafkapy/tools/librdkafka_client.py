@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
 from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
+from kafkapy.client.properties import int_property
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, one_of
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.texts import is_utf8
 from kafkapy.common.topic_partition import validate_topic_name
+from kafkapy.record.batch_header import HEADER_SIZE
 
 if TYPE_CHECKING:
     from confluent_kafka import ShareConsumer
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 ClientT = TypeVar("ClientT")
 
 _FLUSH_S: Final = 0.5
+# The limit of the values in the queue. Keys and headers do not count.
+_QUEUE_KBYTES: Final = "queue.buffering.max.kbytes"
+_QUEUE_KBYTES_DEFAULT: Final = 1 << 20
+_RECORD_OVERHEAD_MAX: Final = 21  # Java's DefaultRecord.MAX_RECORD_OVERHEAD
 # librdkafka 2.16 warns that its share consumer is a preview.
 _ERRORS_ONLY: Final = "3"
 _UNKNOWN_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
@@ -81,11 +87,46 @@ class Reporter:
 
 
 class ToolProducer(Producer):  # type: ignore[misc]
-    """A producer whose `poll` and `flush` raise an ApiError after a fatal error.
+    """A producer whose `poll` and `flush` raise an ApiError after a fatal error, and whose
+    `produce` refuses a record that can never be queued.
 
     For example, an idempotent producer without permission to write gets no producer id. Records
     that are not acknowledged then fail with `Purged in queue`.
     """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        super().__init__(config)
+        self._queue_bytes = 1024 * int_property(config, _QUEUE_KBYTES, _QUEUE_KBYTES_DEFAULT)
+
+    def produce(
+        self,
+        topic: str,
+        value: bytes | str | None = None,
+        key: bytes | str | None = None,
+        *,
+        on_delivery: Callable[[KafkaError | None, Message], None] | None = None,
+        timestamp: int = 0,
+        headers: Sequence[tuple[str, bytes | None]] | None = None,
+    ) -> None:
+        """Queue a record.
+
+        Raises:
+            BufferError: the queue is full; it has room after acknowledgements.
+            KafkaException: librdkafka refuses the record, or it is larger than the whole queue.
+        """
+        try:
+            # Without keywords, because those would take a third of the time.
+            super().produce(topic, value, key, -1, on_delivery, on_delivery, timestamp, headers)
+        except BufferError:
+            if len(_as_bytes(value)) <= self._queue_bytes:
+                raise
+            size = _size_in_java(value, key, headers or ())
+            text = (
+                f"The message is {size} bytes when serialized which is larger than the total memory"
+                " buffer you have configured with the buffer.memory configuration."
+            )
+            error = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, text)
+            raise KafkaException(error) from None
 
     def poll(self, timeout: float = -1) -> int:
         with _fatal_errors():
@@ -96,6 +137,31 @@ class ToolProducer(Producer):  # type: ignore[misc]
         with _fatal_errors():
             queued: int = super().flush(timeout)
         return queued
+
+
+def _size_in_java(
+    value: bytes | str | None,
+    key: bytes | str | None,
+    headers: Sequence[tuple[str, bytes | None]],
+) -> int:
+    """The size that Java's producer compares with its limits: an upper bound of a record and the
+    header of its batch (`DefaultRecordBatch.estimateBatchSizeUpperBound`).
+    """
+    fields = [value, key, *(part for header in headers for part in header)]
+    size = HEADER_SIZE + _RECORD_OVERHEAD_MAX + _varint_size(len(headers))
+    for field in fields:
+        length = len(_as_bytes(field))
+        size += _varint_size(length) + length
+    return size
+
+
+def _as_bytes(field: bytes | str | None) -> bytes:
+    return field.encode() if isinstance(field, str) else field or b""
+
+
+def _varint_size(number: int) -> int:
+    """The bytes of a zigzag varint."""
+    return max(1, -(-(2 * number).bit_length() // 7))
 
 
 @contextmanager

@@ -277,6 +277,16 @@ def test_a_buffer_that_is_no_number_is_named() -> None:
         producer_config({"buffer.memory": "32m"})
 
 
+@pytest.mark.parametrize(
+    ("size_bytes", "kbytes"), [(0, "1"), (2000, "2"), (2**63 - 1, "2147483647")]
+)
+def test_a_buffer_is_not_smaller_than_given(size_bytes: int, kbytes: str) -> None:
+    """A record of 2000 bytes would not fit in 1 KiB."""
+    config = producer_config({"buffer.memory": str(size_bytes)})
+    assert config["queue.buffering.max.kbytes"] == kbytes
+    Producer(config)
+
+
 def test_consumers_read_uncommitted_unless_told_otherwise() -> None:
     assert consumer_config({})["isolation.level"] == "read_uncommitted"
     asked = consumer_config({"isolation.level": "read_committed"})

@@ -2,18 +2,51 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.tools.librdkafka_client import (
     Reporter,
+    ToolProducer,
     flush,
     make_client,
     make_producer,
     raise_if_final,
     subscribe,
 )
+
+
+def make_tiny_producer() -> ToolProducer:
+    """A producer with a queue of 1 KiB."""
+    return make_client(ToolProducer, {"queue.buffering.max.kbytes": "1"}, Reporter([].append))
+
+
+@pytest.mark.parametrize(
+    ("record", "size"),
+    [
+        ({"value": b"x" * 2000}, 2086),
+        ({"value": "x" * 2000, "key": b"kk", "headers": [("h", b"1"), ("g", None)]}, 2095),
+    ],
+)
+def test_a_record_larger_than_the_buffer_fails_at_once(record: Any, size: int) -> None:
+    """The queue has no room for it even when it is empty: the tools retried for ever."""
+    with pytest.raises(KafkaException) as caught:
+        make_tiny_producer().produce("t", **record)
+    assert caught.value.args[0].str() == (
+        f"The message is {size} bytes when serialized which is larger than the total memory buffer"
+        " you have configured with the buffer.memory configuration."
+    )
+
+
+def test_a_record_that_will_fit_later_is_not_refused() -> None:
+    producer = make_tiny_producer()
+    producer.produce("t", b"x" * 1000)
+    with pytest.raises(BufferError):
+        producer.produce("t", b"x" * 1000)
+    producer.purge()
 
 
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
