@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
+from kafkapy.client.bootstrap_servers import parse_bootstrap_servers
 from kafkapy.client.channel import Allocate, Channel, zeroed_buffer
 from kafkapy.client.coordinators import GROUP_KEY_TYPE, find_coordinator
 from kafkapy.client.metadata import Broker, ClusterMetadata, TopicMetadata, cluster_metadata
@@ -20,8 +21,7 @@ from kafkapy.client.offsets import OffsetResult, list_offsets
 from kafkapy.client.properties import milliseconds
 from kafkapy.client.security import security_from
 from kafkapy.client.transport import Connector, connect
-from kafkapy.common.comma_separated import comma_separated
-from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
+from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkapy.protocol.schema import Message
@@ -477,33 +477,6 @@ class Cluster:
 
 def _peer(host: str, port: int) -> str:
     return f"{host}:{port}"
-
-
-def host_and_port(text: str) -> tuple[str, int] | None:
-    """`host:port` or `[v6]:port` as a pair, None if the text is neither."""
-    host, separator, port = text.rpartition(":")
-    host = host.rpartition("://")[2].strip("[]")
-    is_number = port.isascii() and port.isdigit() and len(port) <= 5
-    if not separator or not host or not is_number or int(port) > 65535:
-        return None
-    return host, int(port)
-
-
-def parse_bootstrap_servers(text: str) -> list[tuple[str, int]]:
-    """`host:port,[v6]:port` as pairs.
-
-    Raises:
-        ConfigError: names the part that is not host:port.
-    """
-    servers = []
-    for part in comma_separated(text):
-        server = host_and_port(part)
-        if server is None:
-            raise ConfigError(f"Invalid url in bootstrap.servers: {part}")
-        servers.append(server)
-    if not servers:
-        raise ConfigError("No resolvable bootstrap urls given in bootstrap.servers")
-    return servers
 
 
 def error_codes(response: Any) -> list[int]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
+from kafkapy.client.bootstrap_servers import parse_bootstrap_servers
 from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
 from kafkapy.client.properties import int_property
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, one_of
@@ -281,6 +282,9 @@ def make_client(
         ConfigError: a value is not allowed.
     """
     _refuse_surrogates(config)
+    if "bootstrap.servers" in config:
+        # librdkafka takes port 65537 for port 1.
+        parse_bootstrap_servers(config["bootstrap.servers"])
     null_logger = logging.Logger("librdkafka")
     null_logger.addHandler(logging.NullHandler())
     known: dict[str, Any] = dict(config)

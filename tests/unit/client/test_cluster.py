@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.client.cluster import Cluster, error_codes, parse_bootstrap_servers
+from kafkapy.client.cluster import Cluster, error_codes
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
@@ -310,25 +310,6 @@ def test_an_unknown_broker_is_named() -> None:
     scripted = ScriptedCluster({ApiKey.METADATA: metadata()})
     with pytest.raises(ApiError, match="Broker 7 is not available"):
         cluster_on(scripted).request(CreateTopicsRequest(), broker_id=7)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a:1", [("a", 1)]),
-        (" a:1 , b:2,", [("a", 1), ("b", 2)]),
-        ("[::1]:9092", [("::1", 9092)]),
-        ("PLAINTEXT://h:9092", [("h", 9092)]),
-    ],
-)
-def test_bootstrap_servers(text: str, expected: list[tuple[str, int]]) -> None:
-    assert parse_bootstrap_servers(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:x", "a:65536", "a:²", f"a:{'9' * 5000}"])
-def test_bad_bootstrap_servers(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"bootstrap\.servers"):
-        parse_bootstrap_servers(text)
 
 
 def test_a_bad_timeout_is_named() -> None:

@@ -51,7 +51,7 @@ def test_a_record_that_will_fit_later_is_not_refused() -> None:
 
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
     said: list[str] = []
-    config = {"bootstrap.servers": "", "nope.a": "1", "nope.b": "2"}
+    config = {"nope.a": "1", "nope.b": "2"}
     make_client(Producer, config, Reporter(said.append))
     assert said == [
         f"WARN The configuration '{name}' was supplied but is not known."
@@ -87,6 +87,20 @@ def test_a_producer_refuses_what_javas_refuses(name: str, value: str, reason: st
 def test_a_producer_has_the_values_that_javas_has() -> None:
     properties = {"acks": " all ", "linger.ms": "0", "send.buffer.bytes": "-1", "retries": "3"}
     make_producer({"bootstrap.servers": "localhost:1", **properties}, Reporter([].append))
+
+
+@pytest.mark.parametrize(
+    ("servers", "error"),
+    [
+        ("localhost:1,localhost:84928", "Invalid url in bootstrap.servers: localhost:84928"),
+        (",", "No resolvable bootstrap urls given in bootstrap.servers"),
+    ],
+)
+def test_bootstrap_servers_are_those_that_admin_tools_accept(servers: str, error: str) -> None:
+    """librdkafka connected to another port, 84928 - 65536."""
+    with pytest.raises(ConfigError) as caught:
+        make_client(Consumer, {"bootstrap.servers": servers}, Reporter([].append))
+    assert str(caught.value) == error
 
 
 def test_a_lone_surrogate_is_refused() -> None:
