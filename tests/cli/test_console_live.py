@@ -179,3 +179,20 @@ def test_offsets_by_time_and_rule(kafkapy: Kafkapy) -> None:
     assert one.startswith("ruled:1:")
     latest = kafkapy("get-offsets", "--topic", topic, "--time", "max-timestamp").stdout.split()
     assert [line.rpartition(":")[2] for line in latest] == ["0"]
+
+
+def test_ctrl_c_while_a_record_is_sent_is_no_bug(kafkapy: Kafkapy) -> None:
+    """librdkafka's `flush` lost the exception: a SystemError ended the command with status 1."""
+    topic = make_topic(kafkapy, "ctrl-c")
+    command = kafkapy.command("console-producer", "--topic", topic, "--sync")
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True) as process:
+        assert process.stdin is not None
+        process.stdin.write("line\n" * 1000)
+        process.stdin.flush()
+        # Each record lingers for a second, so the signal arrives in the `flush` of a later one.
+        end = lambda: kafkapy("get-offsets", "--topic", topic).stdout  # noqa: E731
+        wait_until(lambda: end() != "ctrl-c:0:0\n", "a record is written")
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate()
+    assert (process.returncode, stderr) == (130, "")

@@ -106,7 +106,6 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
 
     reader = _reader(options, options.topic)
     producer = ConsoleProducer(options.topic, producer_properties(options), env.warn)
-    producer.wait_for_topic()
 
     def prompt() -> None:
         env.write(PROMPT)
@@ -114,6 +113,7 @@ def run(options: ConsoleProducerOptions, env: Environment) -> ExitStatus:
 
     lines = lines_of(env.stdin.buffer, prompt if env.interactive else None)
     with terminable():
+        producer.wait_for_topic()
         send_lines(lines, reader, producer, sync=options.sync)
     data = {"topic": options.topic, "sent": producer.sent}
     show(env, Report("console-producer", [data], []), options.output)

@@ -1,4 +1,4 @@
-"""SIGTERM unwinds, and afterwards is what it was."""
+"""SIGTERM and SIGINT unwind, and afterwards their handlers are what they were."""
 
 import os
 import signal
@@ -7,20 +7,42 @@ import pytest
 
 from kafkapy.cli.framework.termination import TERMINATED, terminable
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-def work_until_ended(unwound: list[bool]) -> None:
+
+def work_until_ended(unwound: list[bool], number: signal.Signals) -> None:
     with terminable():
         try:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
             signal.pause()
         finally:
             unwound.append(True)
 
 
-def test_it_unwinds_with_the_shells_status() -> None:
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize(
+    ("number", "raised"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
+)
+def test_it_unwinds(number: signal.Signals, raised: type[BaseException]) -> None:
+    before = list(map(signal.getsignal, SIGNALS))
     unwound: list[bool] = []
-    with pytest.raises(SystemExit) as ended:
-        work_until_ended(unwound)
-    assert (ended.value.code, unwound) == (TERMINATED, [True])
-    assert signal.getsignal(signal.SIGTERM) == before
+    with pytest.raises(raised) as ended:
+        work_until_ended(unwound, number)
+    assert unwound == [True]
+    assert getattr(ended.value, "code", TERMINATED) == TERMINATED
+    assert list(map(signal.getsignal, SIGNALS)) == before
+
+
+def test_an_ignored_ctrl_c_stays_ignored() -> None:
+    """Shells start background jobs of scripts so."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with terminable():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_has_a_handler_in_python() -> None:
+    """confluent-kafka sometimes loses the exception of Python's own handler."""
+    with terminable():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
