@@ -1,4 +1,6 @@
-"""`--print-metrics` of the perf tools: librdkafka's statistics in the layout of Kafka's metrics."""
+"""librdkafka's statistics: the state of a producer, and `--print-metrics` of the perf tools in the
+layout of Kafka's metrics.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,8 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-_INTERVAL_MS: Final = 200
-_POLLS_MAX: Final = 25
+_INTERVAL_MS: Final = 100
+_POLLS_MAX: Final = 50
 
 
 class ClientMetrics:
@@ -28,9 +30,20 @@ class ClientMetrics:
     def wait_for_update(self, poll: Callable[[float], object]) -> None:
         """Wait for new statistics with the client's `poll(seconds)`, for at most five seconds."""
         previous = self._latest
+        self._wait(poll, lambda: self._latest is not previous)
+
+    def wait_for_producer_id(self, poll: Callable[[float], object]) -> None:
+        """Wait until an idempotent producer has its id, for at most five seconds."""
+        self._wait(poll, lambda: bool(self._latest) and not self._lacks_producer_id())
+
+    def _lacks_producer_id(self) -> bool:
+        # Other producers have no such statistics.
+        return "eos" in self._latest and self._latest["eos"]["idemp_state"] != "Assigned"
+
+    def _wait(self, poll: Callable[[float], object], is_done: Callable[[], bool]) -> None:
         for _ in range(_POLLS_MAX):
             poll(_INTERVAL_MS / 1000)
-            if self._latest is not previous:
+            if is_done():
                 return
 
     def lines(self) -> list[str]:

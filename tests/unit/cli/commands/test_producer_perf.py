@@ -1,11 +1,13 @@
 """`kafkapy producer-perf`: flags and properties."""
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from kafkapy.cli.commands.producer_perf import ProducerPerfOptions, producer_properties
+from kafkapy.tools import librdkafka_client
 from kafkapy.tools.local.ports import free_port
 from tests.harness.scripted.cli import kafkapy
 
@@ -40,9 +42,36 @@ def test_wrong_words(words: list[str], said: str) -> None:
 def test_a_run_without_an_acknowledgement_is_read_by_every_json_parser() -> None:
     words = ("--topic", "t", "--num-records", "0", "--record-size", "1", "--throughput", "-1")
     server = ("--bootstrap-server", f"127.0.0.1:{free_port('127.0.0.1')}")
-    done = kafkapy("producer-perf", *words, *server, "--output", "json")
+    properties = ("--producer-props", "enable.idempotence=false")  # no wait for an id
+    done = kafkapy("producer-perf", *words, *server, *properties, "--output", "json")
     (row,) = orjson.loads(done.stdout)["data"]
     assert (row["records"], row["avg_latency_ms"]) == (0, None)
+
+
+class StatisticsProducer:
+    """A producer that has its id after its first statistics, and acknowledges at once."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._stats_cb = config["stats_cb"]
+        self._has_id = False
+
+    def poll(self, timeout: float) -> int:
+        self._has_id = True
+        self._stats_cb('{"client_id": "c", "tx": 7, "eos": {"idemp_state": "Assigned"}}')
+        return 0
+
+    def produce(self, topic: str, value: bytes, on_delivery: Any) -> None:
+        assert self._has_id, "the latency would contain the wait for the id"
+
+    def flush(self, timeout: float) -> int:
+        return 0
+
+
+def test_records_are_sent_when_the_producer_has_its_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(librdkafka_client, "ToolProducer", StatisticsProducer)
+    words = ("--topic", "t", "--num-records", "1", "--record-size", "1", "--throughput", "-1")
+    done = kafkapy("producer-perf", *words, "--bootstrap-server", "b:1")
+    assert (done.status, done.stderr) == (0, "")
 
 
 def test_properties_come_from_words_then_the_file(tmp_path: Path) -> None:

@@ -47,4 +47,25 @@ def test_a_client_is_asked_until_it_has_told(late: int) -> None:
 def test_a_client_that_tells_nothing_is_not_waited_for_long() -> None:
     waited: list[float] = []
     ClientMetrics("consumer").wait_for_update(waited.append)
-    assert 1 <= sum(waited) <= 6
+    ClientMetrics("producer").wait_for_producer_id(waited.append)
+    assert 2 <= sum(waited) <= 12
+
+
+@pytest.mark.parametrize(
+    ("statistics", "polls"),
+    [
+        (['{"eos": {"idemp_state": "WaitTransport"}}', '{"eos": {"idemp_state": "Assigned"}}'], 2),
+        (['{"tx": 1}'], 1),  # not idempotent
+    ],
+)
+def test_a_producer_is_waited_for_until_it_has_its_id(statistics: list[str], polls: int) -> None:
+    """librdkafka's half a second for it was in the latencies: 47 ms on average, Java's has 10."""
+    metrics = ClientMetrics("producer")
+    waited: list[float] = []
+
+    def poll(seconds: float) -> None:
+        metrics.on_statistics(statistics[len(waited)])
+        waited.append(seconds)
+
+    metrics.wait_for_producer_id(poll)
+    assert len(waited) == polls
