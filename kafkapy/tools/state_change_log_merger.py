@@ -148,8 +148,15 @@ def _open(path: str, files: ExitStack) -> BinaryIO:
         head = file.peek()
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}") from None
-    opener = _OPENERS.get(compression_of(head) or "")
-    return cast(BinaryIO, files.enter_context(opener(file))) if opener else file
+    compression = compression_of(head)
+    if compression is None:
+        return file
+    if compression not in _OPENERS:
+        raise ConfigError(
+            f"{path} is compressed with {compression}, which is not supported: give"
+            f" <({compression} -dc {path})"
+        )
+    return cast(BinaryIO, files.enter_context(_OPENERS[compression](file)))
 
 
 def _selected_lines(path: str, file: BinaryIO, line_filter: LineFilter) -> Iterator[MergedLine]:

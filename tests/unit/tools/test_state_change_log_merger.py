@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import cramjam
 import pytest
 
 from kafkapy.common.errors import ConfigError
@@ -51,6 +52,17 @@ def test_compressed_files(tmp_path: Path, suffix: str, compress: Callable[[bytes
     packed.write_bytes(packed.read_bytes()[:-10])
     with pytest.raises(ConfigError, match=f"rotated{suffix}: "):
         merged(plain, packed)
+
+
+def test_a_log_in_a_format_that_is_not_read_is_refused(tmp_path: Path) -> None:
+    """Its lines were silently missing in the output."""
+    packed = tmp_path / "rotated.zst"
+    packed.write_bytes(bytes(cramjam.zstd.compress(line(1, "a-0"))))
+    with pytest.raises(ConfigError) as caught:
+        merged(packed)
+    assert str(caught.value) == (
+        f"{packed} is compressed with zstd, which is not supported: give <(zstd -dc {packed})"
+    )
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
