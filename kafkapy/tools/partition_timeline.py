@@ -13,13 +13,13 @@ NO_LEADER: Final = "none"
 
 _LOG4J: Final = re.compile(r"^\[[^\]]*\] [A-Z]+ (.*?)(?: \(state\.change\.logger\))?$")
 _WRITER: Final = re.compile(
-    r"^\[?(?P<role>Controller|Broker) (?:id=)?(?P<id>\d+)(?: epoch[= ](?P<epoch>\d+))?\]?:? "
+    r"^\[?(?P<role>Controller|Broker) (?:id=)?(?P<id>\d{1,10})(?: epoch[= ](?P<epoch>\d+))?\]?:? "
 )
 # Patterns of lines with a leader, in both formats; -1 means none.
 _LEADER: Final = re.compile(
-    r"\b(?:leader[=:] ?|with leader |current leader is )(-?\d+)", re.IGNORECASE
+    r"\b(?:leader[=:] ?|with leader |current leader is )(-?\d{1,10})\b", re.IGNORECASE
 )
-_LEADER_EPOCH: Final = re.compile(r"\bleader ?epoch[=: ](\d+)", re.IGNORECASE)
+_LEADER_EPOCH: Final = re.compile(r"\bleader ?epoch[=: ](\d{1,10})\b", re.IGNORECASE)
 _ISR: Final = re.compile(
     r"\bISR:((?:-?\d+,?)+?)(?=,[A-Z]|\))|\bisr=(?:List\(|\[)([\d, ]*)|\bISR \[([\d, ]*)\]"
 )

@@ -16,21 +16,22 @@ from typing import Final, NamedTuple
 from kafkapy.common.errors import ConfigError
 
 DATE: Final = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}")
-_BRACKETED: Final = re.compile(rb"\[([a-zA-Z0-9._-]+),( )*([0-9]+)\]")
+_NUMBER: Final = rb"[0-9]{1,10}(?![0-9])"  # `int` refuses thousands of digits
+_BRACKETED: Final = re.compile(rb"\[([a-zA-Z0-9._-]+),( )*(" + _NUMBER + rb")\]")
 _NEW_FORMAT: Final = re.compile(rb"\[(?:Controller|Broker) id=")
 _PARTITION: Final = re.compile(
     rb"(?:[Pp]artition|Leader|Follower|for|reassigned|replicas) "
-    rb"([a-zA-Z0-9._-]+)-([0-9]+)(?=[.,:;)]?(?:\s|$)|,)"
-    rb"|topicName='([^']+)', partitionIndex=([0-9]+)"
+    rb"([a-zA-Z0-9._-]+)-(" + _NUMBER + rb")(?=[.,:;)]?(?:\s|$)|,)"
+    rb"|topicName='([^']+)', partitionIndex=(" + _NUMBER + rb")"
 )
 # Part of every match of _NAMED, and ten times faster to find. A date matches too.
 _PARTITION_HINT: Final = re.compile(rb"-[0-9]|topicName=")
 _DATED: Final = re.compile(rb"\[[0-9]{4}-[0-9]{2}-[0-9]{2} ")
 _DATE_BYTES: Final = len("[yyyy-MM-dd")
 _PARTITION_LIST: Final = re.compile(
-    rb"replicas ((?:[a-zA-Z0-9._-]+-[0-9]+,)+[a-zA-Z0-9._-]+-[0-9]+)"
+    rb"replicas ((?:[a-zA-Z0-9._-]+-" + _NUMBER + rb",)+[a-zA-Z0-9._-]+-" + _NUMBER + rb")"
 )
-_TIME: Final = re.compile(r"(\d+)-(\d+)-(\d+) (\d+):(\d+):(\d+),(\d+)")
+_TIME: Final = re.compile(r"(N)-(N)-(N) (N):(N):(N),(N)(?!\d)".replace("N", r"\d{1,9}"))
 
 EARLIEST: Final = "0000-00-00 00:00:00,000"
 LATEST: Final = "9999-12-31 23:59:59,999"

@@ -16,6 +16,7 @@ from tests.harness.scripted.cli import Outcome, kafkapy
 
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 WITH_NOTE = ORDER | {"fields": [*ORDER["fields"], {"name": "note", "type": "string"}]}
+MANY_DIGITS = "x=y:" + "9" * 5000
 POINT = 'syntax = "proto3";\n\nmessage Point {\n  int32 x = 1;\n}\n'
 LINE = 'syntax = "proto3";\nimport "point.proto";\nmessage Line {\n  Point a = 1;\n}\n'
 
@@ -142,6 +143,10 @@ def test_the_choices_are_those_of_the_registry() -> None:
         (
             ("--check", "--subject", "a", "--schema-file", "{order}", "--reference", "x=y"),
             "--reference: expected NAME=SUBJECT:VERSION, found 'x=y'",
+        ),
+        (
+            ("--check", "--subject", "a", "--schema-file", "{order}", "--reference", MANY_DIGITS),
+            f"--reference: expected NAME=SUBJECT:VERSION, found '{MANY_DIGITS}'",
         ),
         (
             ("--alter", "--compatibility", "SOME"),

@@ -21,6 +21,7 @@ from kafkapy.cli.framework.options import (
     values,
 )
 from kafkapy.cli.framework.output import Report, Table, show
+from kafkapy.common.java_numbers import is_integer
 
 if TYPE_CHECKING:
     from kafkapy.common.errors import KafkapyError
@@ -225,8 +226,7 @@ def _reference(word: str) -> Any:
 
     name, _, rest = word.partition("=")
     subject, _, version = rest.rpartition(":")
-    if not (name and subject and version.removeprefix("-").isascii()
-            and version.removeprefix("-").isdecimal()):  # fmt: skip
+    if not (name and subject and is_integer(version)):
         raise UsageError(f"--reference: expected NAME=SUBJECT:VERSION, found '{word}'")
     return Reference(name, subject, int(version))
 

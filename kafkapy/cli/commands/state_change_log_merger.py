@@ -13,6 +13,7 @@ from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.options import CommonOptions, OutputFormat, is_given, refuse, value
 from kafkapy.cli.framework.output import ENVELOPE_VERSION, Report, Table, show
 from kafkapy.common.comma_separated import java_split
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.common.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _filter(options: MergerOptions) -> LineFilter:
 
 def _topic_partition(text: str) -> TopicPartition:
     topic, dash, partition = text.rpartition("-")
-    if not (topic and dash and partition.isascii() and partition.isdigit()):
+    if not (topic and dash and is_natural(partition)):
         raise UsageError(f"--timeline takes TOPIC-PARTITION, such as orders-0, not {text}")
     return TopicPartition(topic, int(partition))
 
@@ -102,7 +103,7 @@ def _partitions(text: str | None) -> list[int]:
         return []
     words = java_split(text)
     for word in words:
-        if not (word.isascii() and word.isdigit()):
+        if not is_natural(word):
             raise UsageError(f"--partitions takes numbers, such as 0,1,2: '{word}' is none")
     numbers = [int(word) for word in words]
     repeated = sorted({number for number in numbers if numbers.count(number) > 1})

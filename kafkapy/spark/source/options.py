@@ -376,7 +376,7 @@ def _boolean(options: Mapping[str, str], name: str, default: bool) -> bool:
 
 def _duration_ms(options: Mapping[str, str], name: str, default: str) -> int:
     text = options.get(name.lower(), default).strip().lower()
-    match = re.fullmatch(r"(\d+)\s*([a-z]*)", text)
+    match = re.fullmatch(r"(\d{1,15})\s*([a-z]*)", text)
     if match is None or match[2] not in _DURATION_MS:
         raise _invalid(name, text, "a duration such as 500ms, 30s or 15m")
     return int(match[1]) * _DURATION_MS[match[2]]

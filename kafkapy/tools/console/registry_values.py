@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafkapy.common.errors import ConfigError, KafkapyError
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.tools.console.line_reader import Encode
 from kafkapy.tools.console.message_formatter import Message, SchemaDecoder
 
@@ -65,7 +66,7 @@ def registry_serializer(properties: Mapping[str, str], topic: str, part: str) ->
     schema_id = properties.get(f"{part}.schema.id")
     if schema_id is None and part == "key":
         return None
-    if schema_id is not None and not (schema_id.isascii() and schema_id.isdigit()):
+    if schema_id is not None and not is_natural(schema_id):
         raise ConfigError(f"{part}.schema.id {schema_id} is not a number")
     client = _client(properties)
     try:

@@ -34,7 +34,7 @@ PORT_STEP: Final = 10
 LISTEN: Final = "kafkapy.zookeeper.listen"
 _LISTENERS_DEFAULT: Final = "PLAINTEXT://:9092"
 _RESERVED_ID_DEFAULT: Final = 1000
-_PORT: Final = re.compile(r":(\d+)$")
+_PORT: Final = re.compile(r":(\d{1,9})\d*$")  # no port has more digits, and `int` refuses thousands
 
 
 def log_dirs(properties: Mapping[str, str], number: int) -> list[str]:

@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.common.java_environment import JVM_VARIABLES
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.common.java_properties import format_properties
 from kafkapy.tools.local import background, pid_files
 from kafkapy.tools.local.background import LaunchedServer
@@ -113,7 +114,7 @@ def effective_config(
         del config["clientPort"]  # as Apache's server: with TLS, no default port without TLS
     for name in _PORTS:
         port = config.get(name, "1")
-        if not port.isdecimal() or not 0 < int(port) <= 65535:
+        if not is_natural(port) or not 0 < int(port) <= 65535:
             raise ConfigError(f"Invalid value {port} for configuration {name}: it must be a port")
     return config
 

@@ -24,6 +24,7 @@ from kazoo.security import ACL, Id
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.java_environment import with_login_config
+from kafkapy.common.java_numbers import is_natural
 from kafkapy.common.texts import is_utf8
 from kafkapy.tools.zookeeper.text import (
     PERMISSIONS,
@@ -316,7 +317,7 @@ class ZooKeeperShell:
     def redo(self, flags: dict[str, str], operands: list[str]) -> None:
         number = operands[0] if operands else ""
         # The last line is the redo itself.
-        if not number.isdecimal() or int(number) >= len(self._lines) - 1:
+        if not is_natural(number) or int(number) >= len(self._lines) - 1:
             raise ShellError("Command index out of range")
         self._lines.pop()
         line = self._lines[int(number)]

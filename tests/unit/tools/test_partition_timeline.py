@@ -111,3 +111,12 @@ def test_durations_and_bars() -> None:
     texts = [duration_text(ms) for ms in (7, 1500, 61_000, 7_500_000)]
     assert texts == ["7 ms", "1.500 s", "1 min 1 s", "2 h 5 min"]
     assert [len(bar(ms, 100)) for ms in (0, 50, 100)] == [1, 20, 40]
+
+
+def test_numbers_that_no_log_has_are_no_leaders() -> None:
+    """`int` refuses thousands of digits: the command ended with a traceback."""
+    digits = "1" * 5000
+    (event,) = timeline(
+        merged(f"[Broker id={digits}] Leader t-0 starts at leader epoch {digits}, leader={digits}")
+    ).events
+    assert (event.writer, event.leader) == ("", None)

@@ -9,6 +9,7 @@ from kafkapy.tools.state_change_lines import LineFilter, TimeRange, parse_time, 
 
 OLD = b"[2013-05-01 12:00:00,003] TRACE "
 CONTROLLER = b"[2024-01-31 12:00:00,123] INFO [Controller id=1 epoch=2] "
+MANY_DIGITS = b"1" * 5000  # `int` refuses them: the command ended with a traceback
 BROKER = b"[2024-01-31 12:00:00,123] INFO [Broker id=1] "
 
 
@@ -36,6 +37,10 @@ BROKER = b"[2024-01-31 12:00:00,123] INFO [Broker id=1] "
         (BROKER + b"Received LeaderAndIsr request LeaderAndIsrPartitionState(topicName='t',"
          b" partitionIndex=5, isr=[0,1])", [(b"t", 5)]),
         (BROKER + b"Add 2 partitions and deleted 0 partitions [0,1]", []),
+        (OLD + b"Controller 0 epoch 1 changed partition [t," + MANY_DIGITS + b"] from A to B", []),
+        (BROKER + b"Follower t-" + MANY_DIGITS + b" starts at leader epoch 0", []),
+        (BROKER + b"LeaderAndIsrPartitionState(topicName='t', partitionIndex=" + MANY_DIGITS, []),
+        (CONTROLLER + b"Mark replicas a-0,b-" + MANY_DIGITS + b" as offline", [(b"a", 0)]),
     ],
 )  # fmt: skip
 def test_partitions(line: bytes, expected: list[tuple[bytes, int]]) -> None:
@@ -48,7 +53,8 @@ def test_times_are_lenient_as_in_java() -> None:
     assert parse_time("2024-03-00 00:00:00,000") == parse_time("2024-02-29 00:00:00,000")
     assert parse_time('"2024-01-31 12:00:00,5" and more') == parse_time("2024-1-31 12:0:0,5")
     assert parse_time("0000-00-00 00:00:00,000") < parse_time("0000-01-01 00:00:00,000")
-    for text in ("2024-01-31 12:00:00", "yesterday", "2024-01-31T12:00:00,000"):
+    digits = MANY_DIGITS.decode() + "-01-31 12:00:00,000"
+    for text in ("2024-01-31 12:00:00", "yesterday", "2024-01-31T12:00:00,000", digits):
         with pytest.raises(ConfigError, match="Unparseable date"):
             parse_time(text)
 

@@ -40,6 +40,8 @@ def merger(*words: str) -> Outcome:
             "The list of partitions contains repeated entries: 1",
         ),
         (["--logs", "a", "--topic", "t", "--partitions", "1,x"], "--partitions takes numbers"),
+        (["--logs", "a", "--topic", "t", "--partitions", "9" * 5000], "--partitions takes numbers"),
+        (["--logs", "a", "--timeline", "t-" + "9" * 5000], "--timeline takes TOPIC-PARTITION"),
         (["--logs", "/nope"], "/nope: No such file or directory"),
         (["--logs-regex", "/tmp/("], "( is an invalid regex: "),
         (["--logs-regex", "/tmp/a{99999999999}"], "a{99999999999} is an invalid regex: "),

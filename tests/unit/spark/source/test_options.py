@@ -204,6 +204,10 @@ def test_durations(text: str, ms: int) -> None:
     assert parse({"maxTriggerDelay": text}).max_trigger_delay_ms == ms
 
 
+def test_a_duration_of_thousands_of_digits_is_refused() -> None:
+    assert "a duration such as" in complaint(REQUIRED | {"maxTriggerDelay": "9" * 5000})
+
+
 def test_a_group_for_finished_offsets_is_for_streams() -> None:
     group = {"commitGroupId": " lag "}
     assert parse(group, streaming=True).commit_group_id == "lag"

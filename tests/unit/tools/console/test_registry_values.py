@@ -126,6 +126,7 @@ def test_lines_are_written_by_the_latest_schema_or_by_an_id() -> None:
         ({}, "no subject other-value"),
         ({"value.schema.id": "9"}, "no such schema"),
         ({"value.schema.id": "x"}, r"value\.schema\.id x is not a number"),
+        ({"value.schema.id": "9" * 5000}, "9 is not a number"),
         (
             {"value.schema": '"long"'},
             r"value\.schema would register a schema: register",

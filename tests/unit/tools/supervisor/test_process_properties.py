@@ -87,6 +87,7 @@ def test_an_id_of_many_brokers_is_not_one_that_is_generated() -> None:
             3,
             "Brokers 0 and 2 would both listen on port 9112",
         ),
+        ({"listeners": "PLAINTEXT://:" + "9" * 5000}, 2, "Broker 0 would have the port 999999999"),
         ({"listeners": "PLAINTEXT://:65530"}, 2, "Broker 1 would have the port 65540"),
     ],
 )

@@ -271,3 +271,9 @@ def test_a_setting_that_is_wrong_is_told_before_anything_starts(tmp_path: Path) 
     settings = {"dataDir": str(tmp_path), "clientPort": str(free_port()), "tickTime": "x"}
     with pytest.raises(ConfigError, match="Invalid value x for configuration tickTime"):
         check(effective_config({}, settings), Implementation.KAFKAPY)
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "x", "9" * 5000])
+def test_a_client_port_that_is_none_is_refused(port: str) -> None:
+    with pytest.raises(ConfigError, match="clientPort: it must be a port"):
+        effective_config({"clientPort": port}, {})

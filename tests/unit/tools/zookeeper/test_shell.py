@@ -312,6 +312,8 @@ def test_lines_of_a_prompt_are_kept_and_done_again() -> None:
     assert said == ["one", *first, "one", *first, *again]
     with pytest.raises(ShellError, match="Command index out of range"):
         shell.run_line("redo 9")
+    with pytest.raises(ShellError, match="Command index out of range"):
+        shell.run_line("redo " + "9" * 5000)
 
 
 @pytest.mark.parametrize(
