@@ -71,7 +71,6 @@ TESTED_ELSEWHERE = {
     "kafkapy/server/api/served.py": "fields, no behaviour",
     "kafkapy/admin/share_groups.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/commands/schemas.py": "tests/integration/test_schemas_command.py",
-    "kafkapy/cli/commands/console_share_consumer.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/commands/verifiable_share_consumer.py": "tests/integration/test_share_groups.py",
     "kafkapy/cli/framework/failures.py": "tests/unit/cli/commands/test_consumer_groups.py",
     "kafkapy/coordinator/groups/share/messages.py": "fields, no behaviour",

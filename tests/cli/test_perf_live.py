@@ -72,6 +72,9 @@ def test_a_reader_that_waits_too_long_says_so(kafkapy: Kafkapy) -> None:
     assert (blank, header.split()) == ("", ["Metric", "Name", "Value"])
     assert any(line.startswith("consumer-metrics:rxmsgs:") for line in metrics)
     assert done.returncode == 0
+    as_json = kafkapy("consumer-perf", *words, "--print-metrics", "--output", "json").stdout
+    (row,) = json.loads(as_json)["data"]
+    assert [name for name in row["metrics"] if name.startswith("consumer-metrics:rxmsgs:")]
 
 
 def test_a_group_without_offsets_does_not_hang_with_the_reset_policy_none(

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.message_output import message_output
+from kafkapy.cli.framework.message_output import message_output, renderer
 from kafkapy.cli.framework.options import (
     ClusterOptions,
-    OutputFormat,
     flag,
     normalise_limits,
     properties_of,
@@ -21,12 +19,10 @@ from kafkapy.cli.framework.options import (
     value,
     values,
 )
-from kafkapy.cli.framework.output import to_json
 from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
     from kafkapy.tools.console.console_consumer import Source
-    from kafkapy.tools.console.message_formatter import Message, SchemaDecoder
 
 GROUP_NUMBERS: Final = 100_000
 INT64_MAX: Final = 2**63 - 1
@@ -86,7 +82,9 @@ def run(options: ConsoleConsumerOptions, env: Environment) -> ExitStatus:
 
     normalise_limits(options)
 
-    render, out = _renderer(options), env.stdout.buffer
+    formatting = formatter_properties(options)
+    render = renderer(COMMAND.name, options.formatter, formatting, options.output)
+    out = env.stdout.buffer
     consumer = ConsoleConsumer(_source(options), properties, env.warn)
     processed = [0]
 
@@ -217,48 +215,6 @@ def _offset(text: str) -> int:
             " 'latest', or a non-negative long."
         )
     return int(text)
-
-
-def _renderer(options: ConsoleConsumerOptions) -> Any:
-    """A function that renders a record as bytes: a formatter's text, or a line with an envelope."""
-    from kafkapy.tools.console.formatters import make_formatter, uses_registry
-
-    properties = formatter_properties(options)
-    if options.output is not OutputFormat.json:
-        return make_formatter(options.formatter, properties).format
-    decode = None
-    if uses_registry(properties):
-        from kafkapy.tools.console.registry_values import registry_decoder
-
-        decode = registry_decoder(properties)
-    return lambda message: to_json("console-consumer", [_json(message, decode)]).encode() + b"\n"
-
-
-def _json(message: Message, decode: SchemaDecoder | None) -> dict[str, Any]:
-    key, value = message.key, message.value
-    if decode is not None:
-        key = None if key is None else decode("key", key, message)
-        value = None if value is None else decode("value", value, message)
-    return {
-        "topic": message.topic,
-        "partition": message.partition,
-        "offset": message.offset,
-        "timestamp": None if message.timestamp_type is None else message.timestamp,
-        "timestamp_type": message.timestamp_type,
-        "headers": [
-            {"key": key, **_bytes_json("value", value)} for key, value in message.read_headers()
-        ],
-        **_bytes_json("key", key),
-        **_bytes_json("value", value),
-    }
-
-
-def _bytes_json(name: str, raw: bytes | None) -> dict[str, str | None]:
-    """The field as text, or in base64 under another name if it is not UTF-8."""
-    try:
-        return {name: None if raw is None else raw.decode()}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": base64.b64encode(raw or b"").decode()}
 
 
 COMMAND: Final = Command(

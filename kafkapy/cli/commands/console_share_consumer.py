@@ -9,7 +9,7 @@ from typing import Final
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
-from kafkapy.cli.framework.message_output import message_output
+from kafkapy.cli.framework.message_output import message_output, renderer
 from kafkapy.cli.framework.options import (
     ClusterOptions,
     flag,
@@ -65,12 +65,12 @@ def run(options: ConsoleShareConsumerOptions, env: Environment) -> ExitStatus:
     from confluent_kafka import AcknowledgeType
 
     from kafkapy.tools.console.console_share_consumer import ConsoleShareConsumer
-    from kafkapy.tools.console.formatters import make_formatter
 
     acknowledge_type = AcknowledgeType.ACCEPT
     if options.release or options.reject:
         acknowledge_type = AcknowledgeType.RELEASE if options.release else AcknowledgeType.REJECT
-    render = make_formatter(options.formatter, formatter_properties(options)).format
+    formatting = formatter_properties(options)
+    render = renderer(COMMAND.name, options.formatter, formatting, options.output)
     out = env.stdout.buffer
     consumer = ConsoleShareConsumer(
         options.topic,

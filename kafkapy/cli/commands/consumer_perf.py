@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
@@ -24,6 +24,7 @@ from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
 
 if TYPE_CHECKING:
+    from kafkapy.tools.perf.client_metrics import ClientMetrics
     from kafkapy.tools.perf.consumer_perf import Result, Span
 
 GROUP_NUMBERS: Final = 100_000
@@ -114,14 +115,13 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
         )
         (env.warn if quiet else env.line)(warning)
     text = [] if detailed else [result.span.line(dates)]
-    text += metrics.lines() if options.print_metrics else []
-    show(env, _report(result, text), options.output)
+    show(env, _report(result, text, metrics if options.print_metrics else None), options.output)
     return ExitStatus.SUCCESS
 
 
-def _report(result: Result, text: list[str]) -> Report:
+def _report(result: Result, text: list[str], metrics: ClientMetrics | None) -> Report:
     span = result.span
-    data = {
+    data: dict[str, Any] = {
         "start_ms": span.start_ms,
         "end_ms": span.end_ms,
         "bytes": span.bytes_total,
@@ -129,8 +129,13 @@ def _report(result: Result, text: list[str]) -> Report:
         "rebalance_ms": span.rebalance_ms,
         "timed_out": result.timed_out,
     }
-    rows = list(data.items())
-    return Report("consumer-perf", [data], text, [Table(("What", "Value"), rows)] if text else [])
+    tables = [Table(("What", "Value"), list(data.items()))] if text else []
+    if metrics is not None:
+        found = metrics.values()
+        data["metrics"] = found
+        text = [*text, *metrics.lines()]
+        tables.append(Table(("Metric", "Value"), list(found.items())))
+    return Report("consumer-perf", [data], text, tables)
 
 
 def consumer_properties(options: ConsumerPerfOptions) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
@@ -22,6 +22,10 @@ from kafkapy.cli.framework.options import (
 from kafkapy.cli.framework.output import Report, Table, number_json, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.common.errors import ConfigError
+
+if TYPE_CHECKING:
+    from kafkapy.tools.perf.client_metrics import ClientMetrics
+    from kafkapy.tools.perf.producer_perf import Totals
 
 CLIENT_ID: Final = "perf-producer-client"
 TRANSACTIONAL_ID: Final = "performance-producer-default-transactional-id"
@@ -89,15 +93,25 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
         if options.print_metrics:
             metrics.wait_for_update(producer.poll)
     live.clear()
-    found = {"topic": options.topic, **totals._asdict()}
-    data = {n: number_json(v) if isinstance(v, float) else v for n, v in found.items()}
+    report = _report(options.topic, totals, metrics if options.print_metrics else None)
+    show(env, report, options.output)
+    return ExitStatus.SUCCESS
+
+
+def _report(topic: str, totals: Totals, metrics: ClientMetrics | None) -> Report:
+    found = {"topic": topic, **totals._asdict()}
+    data: dict[str, Any] = {
+        name: number_json(item) if isinstance(item, float) else item for name, item in found.items()
+    }
     rows = [(name, shown) for name, shown in found.items() if name != "percentiles_ms"]
     rows += [(f"latency_ms {name}", ms) for name, ms in totals.percentiles_ms.items()]
-    text = [totals.line(), *(metrics.lines() if options.print_metrics else [])]
-    show(
-        env, Report("producer-perf", [data], text, [Table(("What", "Value"), rows)]), options.output
-    )
-    return ExitStatus.SUCCESS
+    text, tables = [totals.line()], [Table(("What", "Value"), rows)]
+    if metrics is not None:
+        numbers = metrics.values()
+        data["metrics"] = numbers
+        text += metrics.lines()
+        tables.append(Table(("Metric", "Value"), list(numbers.items())))
+    return Report("producer-perf", [data], text, tables)
 
 
 def check(options: ProducerPerfOptions) -> None:

@@ -47,11 +47,16 @@ class ClientMetrics:
                 return
 
     def lines(self) -> list[str]:
-        """A blank line, a header, and each number under `group:name:{tags}`, sorted."""
-        rows = sorted(self._rows())
-        width = max((len(name) for name, _ in rows), default=0)
+        """A blank line, a header, and each number."""
+        found = self.values()
+        width = max(map(len, found), default=0)
         head = f"{'Metric Name':{width}}   Value"
-        return ["", head, *(f"{name:{width}} : {_format_number(number)}" for name, number in rows)]
+        rows = (f"{name:{width}} : {_format_number(number)}" for name, number in found.items())
+        return ["", head, *rows]
+
+    def values(self) -> dict[str, float]:
+        """The numbers by their names, `group:name:{tags}`, sorted."""
+        return dict(sorted(self._rows()))
 
     def _rows(self) -> Iterator[tuple[str, float]]:
         tags = f"{{client-id={self._latest.get('client_id', '')}}}"

@@ -74,6 +74,20 @@ def test_records_are_sent_when_the_producer_has_its_id(monkeypatch: pytest.Monke
     assert (done.status, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("form", ["json", "table"])
+def test_metrics_are_in_every_form(monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    """Only the text had them. A terminal shows the table."""
+    monkeypatch.setattr(librdkafka_client, "ToolProducer", StatisticsProducer)
+    words = ("--topic", "t", "--num-records", "1", "--record-size", "1", "--throughput", "-1")
+    show = ("--print-metrics", "--output", form)
+    done = kafkapy("producer-perf", *words, "--bootstrap-server", "b:1", *show)
+    if form == "json":
+        (row,) = orjson.loads(done.stdout)["data"]
+        assert row["metrics"] == {"producer-metrics:tx:{client-id=c}": 7}
+    else:
+        assert "producer-metrics:tx:{client-id=c}" in done.stdout
+
+
 def test_properties_come_from_words_then_the_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("acks=1\nbootstrap.servers=file:1\nlinger.ms=5\n")
     options = ProducerPerfOptions(

@@ -41,6 +41,9 @@ class FakeShareConsumer:
     def commit_sync(self) -> None:
         self.committed = sorted(self.acknowledged)
 
+    def close(self) -> None:
+        """Nothing to end."""
+
 
 class Full(io.BytesIO):
     """A disk that fills up as the buffer is written."""
