@@ -43,9 +43,9 @@ class Command(Generic[OptionsT]):
     first operand on are operands. `bare` allows a command line without words. `refused` maps
     options of Kafka's tool that are not supported to the reason. With `foreign_flags`, unknown
     options belong to another program; the function returns its options without a value.
-    `as_argparse` is for the tools that Kafka parses with argparse4j. `groups` maps headings of the help to the names of their options. `examples` maps a sentence to the words
-    of a command line after the command. `{B}` in them stands for `--bootstrap-server
-    localhost:9092`.
+    `as_argparse` is for the tools that Kafka parses with argparse4j. `groups` maps headings of the
+    help to the names of their options. `examples` maps a sentence to the words of a command line
+    after the command. `{B}` in them stands for `--bootstrap-server localhost:9092`.
     """
 
     name: str
