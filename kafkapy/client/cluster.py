@@ -13,12 +13,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kafkapy.client.bootstrap_servers import parse_bootstrap_servers
 from kafkapy.client.channel import Allocate, Channel, zeroed_buffer
 from kafkapy.client.coordinators import GROUP_KEY_TYPE, find_coordinator
 from kafkapy.client.metadata import Broker, ClusterMetadata, TopicMetadata, cluster_metadata
 from kafkapy.client.offsets import OffsetResult, list_offsets
-from kafkapy.client.properties import milliseconds
+from kafkapy.client.properties import milliseconds, parse_bootstrap_servers
 from kafkapy.client.security import security_from
 from kafkapy.client.transport import Connector, connect
 from kafkapy.common.errors import ApiError, ErrorCode

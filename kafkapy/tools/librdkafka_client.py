@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
-from kafkapy.client.bootstrap_servers import parse_bootstrap_servers
 from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
-from kafkapy.client.properties import int_property
+from kafkapy.client.properties import int_property, parse_bootstrap_servers
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, one_of
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.texts import is_utf8

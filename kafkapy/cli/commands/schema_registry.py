@@ -80,7 +80,7 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
 
 
 def _address(listener: str) -> tuple[str, int]:
-    from kafkapy.client.bootstrap_servers import host_and_port
+    from kafkapy.client.properties import host_and_port
 
     found = host_and_port(listener)
     if found is None:

@@ -9,6 +9,7 @@ from kafkapy.client.properties import (
     load_properties,
     milliseconds,
     parse_assignments,
+    parse_bootstrap_servers,
 )
 from kafkapy.common.errors import ConfigError
 
@@ -53,3 +54,22 @@ def test_times_are_those_of_javas_clients() -> None:
         milliseconds({"a": "-1"}, "a", 1)
     with pytest.raises(ConfigError, match="2147483648 for configuration a: Not a number of type"):
         milliseconds({"a": "2147483648"}, "a", 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:1", [("a", 1)]),
+        (" a:1 , b:2,", [("a", 1), ("b", 2)]),
+        ("[::1]:9092", [("::1", 9092)]),
+        ("PLAINTEXT://h:9092", [("h", 9092)]),
+    ],
+)
+def test_bootstrap_servers(text: str, expected: list[tuple[str, int]]) -> None:
+    assert parse_bootstrap_servers(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:x", "a:65536", "a:²", f"a:{'9' * 5000}"])
+def test_bad_bootstrap_servers(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers"):
+        parse_bootstrap_servers(text)
