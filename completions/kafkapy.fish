@@ -421,7 +421,7 @@ complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l max-
 complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l throughput -x -d 'Records a second; -1 for no limit.'
 complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l acks -x -d 'The acknowledgements that a record needs: 0, 1 or -1.'
 complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l producer.config -r -F -d 'Producer properties in a file.'
-complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l message-create-time -x -d 'The timestamp of the first record; the elapsed time is added to later ones.'
+complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l message-create-time -x -d 'The timestamp of the first record, at least 1; the elapsed time is added to later ones. -1 for the present time.'
 complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l value-prefix -x -d 'Values are PREFIX.NUMBER.'
 complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l repeating-keys -x -d 'Keys repeat from 0 to N-1.'
 complete -c kafkapy -n '__fish_seen_subcommand_from verifiable-producer' -l output -x -a 'text table json' -d 'The format of results: Kafka\'s text, a table, or JSON in one envelope. Default: table on a terminal, text otherwise.'

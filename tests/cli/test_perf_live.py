@@ -141,6 +141,17 @@ def test_numbered_records_are_acknowledged_read_and_committed(kafkapy: Kafkapy) 
     assert [(row["current_offset"], row["lag"]) for row in described] == [(10, 0)]
 
 
+@pytest.mark.parametrize("given", ["-1", "0"])
+def test_timestamps_of_numbered_records(kafkapy: Kafkapy, given: str) -> None:
+    """-1, Kafka's default, was refused by librdkafka; 0 became the present time."""
+    topic = make_topic(kafkapy, f"verifiable-time{given}")
+    words = ("--topic", topic, "--max-messages", "1", "--message-create-time", given)
+    assert events(kafkapy("verifiable-producer", *words).stdout)[-1]["acked"] == 1
+    words = ("--topic", topic, "--from-beginning", "--max-messages", "1", "--output", "json")
+    (row,) = json.loads(kafkapy("console-consumer", *words).stdout)["data"]
+    assert (row["timestamp"] > 1_000_000_000_000) == (given == "-1")
+
+
 def test_a_verifiable_producer_that_is_ended_tells_its_sums(kafkapy: Kafkapy) -> None:
     topic = make_topic(kafkapy, "verifiable-ended")
     command = kafkapy.command("verifiable-producer", "--topic", topic, "--throughput", "200")

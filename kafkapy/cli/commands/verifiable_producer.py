@@ -37,8 +37,11 @@ class VerifiableProducerOptions(ClusterOptions):
     producer_config: str | None = value(
         "Producer properties in a file.", metavar="FILE", name="producer.config"
     )
-    message_create_time: int | None = value(
-        "The timestamp of the first record; the elapsed time is added to later ones.", metavar="MS"
+    message_create_time: int = value(
+        "The timestamp of the first record, at least 1; the elapsed time is added to later ones. -1"
+        " for the present time.",
+        metavar="MS",
+        default=-1,
     )
     value_prefix: int | None = value("Values are PREFIX.NUMBER.", metavar="PREFIX")
     repeating_keys: int | None = value("Keys repeat from 0 to N-1.", metavar="N")
@@ -55,13 +58,18 @@ def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
     assert options.topic is not None
     if options.acks not in ACKS:
         raise UsageError(f"argument --acks: invalid choice: '{options.acks}' (choose from 0,1,-1)")
+    create_time_ms = options.message_create_time
+    if create_time_ms < -1:
+        raise UsageError(
+            f"Invalid timestamp: {create_time_ms}. Timestamp should always be non-negative or null."
+        )
     records = NumberedRecords(
         options.topic,
         options.max_messages,
         options.throughput,
         options.value_prefix,
         options.repeating_keys,
-        options.message_create_time,
+        None if create_time_ms == -1 else create_time_ms,
     )
     with stoppable() as interrupt:
         client = make_producer(producer_properties(options), Reporter(env.warn))

@@ -18,6 +18,9 @@ from kafkapy.tools.perf.throughput import Throttle
 Emit = Callable[[str, Mapping[str, Any]], None]
 
 _QUEUE_FULL_WAIT_S: Final = 0.1
+# librdkafka takes 0 for the present time.
+_TIMESTAMP_MIN: Final = 1
+_TIMESTAMP_MAX: Final = 2**63 - 1
 
 
 class NumberedRecords(NamedTuple):
@@ -96,7 +99,8 @@ class VerifiableProducer:
         timestamp_args: dict[str, Any] = {}
         if records.create_time_ms is not None:
             elapsed_ms = int((time.monotonic() - self._started_s) * 1000)
-            timestamp_args["timestamp"] = records.create_time_ms + elapsed_ms
+            timestamp_ms = max(_TIMESTAMP_MIN, records.create_time_ms + elapsed_ms)
+            timestamp_args["timestamp"] = min(timestamp_ms, _TIMESTAMP_MAX)
         key, value = records.key(index), records.value(index)
         while not self._is_stopped():
             try:

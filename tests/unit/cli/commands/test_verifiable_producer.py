@@ -17,6 +17,10 @@ from tests.harness.scripted.cli import kafkapy
             ["--topic", "t", "--broker-list", "b:1", "--acks", "2"],
             "argument --acks: invalid choice",
         ),
+        (
+            ["--topic", "t", "--bootstrap-server", "b:1", "--message-create-time", "-5"],
+            "Invalid timestamp: -5. Timestamp should always be non-negative or null.",
+        ),
     ],
 )
 def test_wrong_words(words: list[str], said: str) -> None:

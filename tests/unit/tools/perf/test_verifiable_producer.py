@@ -100,6 +100,15 @@ def test_values_and_keys() -> None:
     assert all(1000 <= (timestamp or 0) < 61_000 for _, _, timestamp in client.sent)
 
 
+@pytest.mark.parametrize(("first_ms", "least_ms"), [(0, 1), (2**63 - 1, 2**63 - 1)])
+def test_timestamps_are_those_that_librdkafka_has(first_ms: int, least_ms: int) -> None:
+    """It takes 0 for the present time, and has no greater number."""
+    client, _ = run(NumberedRecords("t", 1, create_time_ms=first_ms))
+    [(_, _, timestamp)] = client.sent
+    assert least_ms <= (timestamp or 0) < least_ms + 60_000
+    assert (timestamp or 0) < 2**63
+
+
 def test_events() -> None:
     _, events = run(NumberedRecords("t", 3, throughput=1e9))
     assert [name for name, _ in events] == [
