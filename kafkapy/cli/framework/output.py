@@ -94,6 +94,10 @@ def _print_tables(env: Environment, tables: Sequence[Table]) -> None:
 
     console = Console(file=env.stdout, highlight=False)
     for table in tables:
+        # A column takes 4 characters, one of them of a cell. Rich leaves out columns without room.
+        if console.width < 4 * len(table.columns) + 1:
+            _print_cells(env, table)
+            continue
         shown = RichTable(
             title=None if table.title is None else _text(table.title),
             title_justify="left",
@@ -107,6 +111,14 @@ def _print_tables(env: Environment, tables: Sequence[Table]) -> None:
         for row in table.rows:
             shown.add_row(*(_cell(value) for value in row))
         console.print(shown)
+
+
+def _print_cells(env: Environment, table: Table) -> None:
+    """Show a table that is too wide for the terminal as lines, one for each cell."""
+    for row in table.rows:
+        env.line("" if table.title is None else visible(table.title))
+        for column, value in zip(table.columns, row, strict=True):
+            env.line(f"{column}: {visible(str(value))}")
 
 
 def _cell(value: object) -> Text:

@@ -71,3 +71,16 @@ def test_an_operator_sees_all_groups_although_one_has_brackets_in_its_name(name:
 
 def test_the_envelope_reads_back() -> None:
     assert json.loads(to_json("c", [1])) == {"kafkapy": 1, "command": "c", "data": [1]}
+
+
+def test_a_terminal_too_narrow_for_a_table_shows_each_cell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The table was blank."""
+    columns = [f"Column {index}" for index in range(7)]
+    report = Report("x", [], [], [Table(columns, [range(7), range(7)], "Title")])
+    lines = ["Title", *(f"{column}: {index}" for index, column in enumerate(columns))]
+    monkeypatch.setenv("COLUMNS", "28")
+    assert shown(report, OutputFormat.table, Screen()).splitlines() == lines * 2
+    monkeypatch.setenv("COLUMNS", "29")
+    assert "─" in shown(report, OutputFormat.table, Screen())
