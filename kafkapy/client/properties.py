@@ -1,4 +1,4 @@
-"""Client properties: files and `key=value` words."""
+"""Client properties: files, `key=value` words, and the forms of values."""
 
 from __future__ import annotations
 
