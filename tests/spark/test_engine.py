@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -120,6 +121,9 @@ class Silent:
     def channel(self) -> None:
         """It can be reached."""
 
+    def within(self, deadline_s: float) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return dict.fromkeys(wanted, self._answer)
 
@@ -131,6 +135,9 @@ class Whole:
 
     def channel(self) -> None:
         """It can be reached."""
+
+    def within(self, deadline_s: float) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return {tp: OffsetResult(0 if at == EARLIEST else 50) for tp, at in wanted.items()}

@@ -1,7 +1,7 @@
 """SIGTERM and SIGINT unwind, and afterwards their handlers are what they were."""
 
-import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,11 +10,18 @@ from kafkapy.cli.framework.termination import TERMINATED, terminable
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+@pytest.fixture(autouse=True)
+def python_handles_ctrl_c() -> Iterator[None]:
+    """As at a prompt. The tests may run in a job that a script put into the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def work_until_ended(unwound: list[bool], number: signal.Signals) -> None:
     with terminable():
         try:
-            os.kill(os.getpid(), number)
-            signal.pause()
+            signal.raise_signal(number)
         finally:
             unwound.append(True)
 
