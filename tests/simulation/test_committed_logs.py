@@ -12,7 +12,7 @@ from kafkapy.common.topic_partition import GROUP_METADATA_TOPIC, TopicPartition
 from kafkapy.zk.stores import paths
 from kafkapy.zk.zookeeper import SetData
 from tests.simulation.checkers.base import PartitionKey, Violation
-from tests.simulation.checkers.committed_logs import CommittedLogs
+from tests.simulation.checkers.committed_logs import CommittedLogs, _Batch, _Committed, _Election
 from tests.simulation.history import Loss
 
 AT = TopicPartition(GROUP_METADATA_TOPIC, 0)
@@ -50,10 +50,11 @@ class Losses:
         self.losses.setdefault(at, []).append(loss)
 
 
-def new_checker(allows_unclean_elections: bool) -> CommittedLogs:
+def new_checker(allows_unclean_elections: bool, may_have_gaps: bool = False) -> CommittedLogs:
     cluster: Any = SimpleNamespace(
         plan=SimpleNamespace(compacts=True),
         allows_unclean_elections=allows_unclean_elections,
+        may_have_gaps=may_have_gaps,
         history=Losses(),
         committed_ends={},
         required_ends={},
@@ -129,3 +130,33 @@ def test_a_new_leader_has_what_the_replaced_one_commits_late() -> None:
     leads(checker, 3, high_watermark=88, end=88, epochs=[(0, 0)], is_replaced=True)
     assert checker.cluster.committed_ends == {KEY: 85}
     assert checker.cluster.required_ends == {KEY: 88}
+
+
+@pytest.mark.parametrize("has_checkpoint", [False, True])
+def test_a_gap_is_allowed_without_the_recovery_checkpoint(
+    has_checkpoint: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seed 24186086: a power cut removed the end of a closed segment."""
+    at = TopicPartition("orders", 0)
+    key = PartitionKey("id", at)
+    batches = {base: _Batch(base + 5, 0, base) for base in (0, 5, 10)}
+    checker = new_checker(allows_unclean_elections=False, may_have_gaps=not has_checkpoint)
+    checker._at_risk[1, key] = 15
+    checker._elections[paths.partition_state(*at), 1] = _Election(
+        1, (1, 3), (1, 3), 1, True, (3,), 1
+    )
+    checker._isr[paths.partition_state(*at)] = (1, 3)
+    log = SimpleNamespace(log_start_offset=0, log_end_offset=15)
+    leader: Any = SimpleNamespace(topic_partition=at, leader_epoch=1, log=log)
+    committed = _Committed()
+    committed.batches, committed.end = dict(batches), 15
+    del batches[5]
+    monkeypatch.setattr(checker, "_batches", lambda *_: list(batches.items()))
+    if has_checkpoint:
+        with pytest.raises(Violation, match="has committed records up to offset 5 of 15"):
+            checker._check_new_leader(NODES[1], key, leader, committed)
+        return
+    assert not checker._check_new_leader(NODES[1], key, leader, committed)
+    [loss] = checker.cluster.history.losses[at]
+    assert (loss.kept, loss.end) == (5, 10)
+    assert committed.batches == batches

@@ -15,6 +15,8 @@ that in these cases:
   epoch. The records that it then appends cannot be distinguished from other replicas' records of
   that epoch, so the logs may diverge later too.
 - A replica whose disk was torn when all brokers lost power at once.
+- A replica whose disk was torn, and which had no recovery checkpoint when it started: the end of a
+  closed segment may be missing (decision 0041).
 
 A loss excuses the offsets from the end of the kept records up to the highest log end of any replica
 at that time. Records appended there afterwards are checked like all others.
@@ -190,6 +192,7 @@ class CommittedLogs(Checker):
         self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
     ) -> bool:
         """Whether the leader lacks committed records, as Kafka's rules allow."""
+        self._allow_gaps(node, key, partition, committed)
         kept, wanted = self._common_end(partition, committed), committed.end
         if kept >= wanted and key.topic_partition.topic not in self._compacted:
             wanted = max(wanted, self.cluster.required_ends.get(key, 0))
@@ -228,6 +231,23 @@ class CommittedLogs(Checker):
         for where in [where for where in self._compared if where[1] == key]:
             del self._compared[where]
         return True
+
+    def _allow_gaps(
+        self, node: Node, key: PartitionKey, partition: Partition, committed: _Committed
+    ) -> None:
+        """Excuse the batches in the gaps of a leader that had more before a power cut: without its
+        recovery checkpoint it accepted that the end of a closed segment is missing."""
+        if not self.cluster.may_have_gaps or key.topic_partition.topic in self._compacted:
+            return
+        reached = log_start = partition.log.log_start_offset
+        for base, batch in self._batches(partition, log_start, partition.log.log_end_offset):
+            lost = [at for at in committed.batches if reached <= at < base]
+            if lost and self._at_risk.get((node.broker_id, key), 0) > reached:
+                text = f"leader {node.broker_id} has a gap that it found without its checkpoint"
+                self._allow(key, reached, base, partition.leader_epoch, text)
+                for at in lost:
+                    del committed.batches[at]
+            reached = batch.next_offset
 
     def _allow(self, key: PartitionKey, kept: int, end: int, epoch: int, reason: str) -> None:
         loss = Loss(kept, end, epoch, self.world.events.now_us, reason)
