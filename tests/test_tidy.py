@@ -90,6 +90,7 @@ TESTED_ELSEWHERE = {
     "kafkapy/testing/": "tests/integration/test_testing.py: brokers, and pytest as users run it",
     "kafkapy/testing_broker.py": "tests/integration/test_testing.py: test_the_broker_and_...",
     "kafkapy/schemas/parsed_schema.py": "protocols, no behaviour",
+    "kafkapy/cli/views/perf_metrics.py": "test_producer_perf.py, tests/cli/test_perf_live.py",
     "kafkapy/schemas/records.py": "test_registry_state.py: records of ours and of Confluent's",
     "kafkapy/schemas/rest_errors.py": "test_rest_api.py, test_registry.py",
     "kafkapy/schemas/schema_types.py": "test_registry.py: test_references",

@@ -42,8 +42,8 @@ log: Final = logging.getLogger("kafkapy.schemas.http")
 
 
 class _WithoutBadRequests(logging.Filter):
-    """Drops what aiohttp logs if a client sends something else than HTTP, or a line that is too
-    long: a traceback each time."""
+    """Drops aiohttp's tracebacks about requests that are not HTTP, or have a line that is too
+    long."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
@@ -127,7 +127,7 @@ class HttpServer:
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(_FOLLOW_S)
-            await self._on(self._thread, self._service.follow)
+            await _run_in(self._thread, self._service.follow)
 
     async def _options(self, methods: str, request: web.Request) -> web.Response:
         _check_origin(request)
@@ -149,17 +149,12 @@ class HttpServer:
     async def _answer(self, handler: Handler, call: Call) -> Any:
         asked_s = time.monotonic()
         if "format" in call.query:  # it may need protoc, for which no other client waits
-            known = await self._on(self._formatters, self._service.answer_known, handler, call)
+            known = await _run_in(self._formatters, self._service.answer_known, handler, call)
         else:
             known = self._service.answer_known(handler, call)
         if known is not None:
             return known
-        return await self._on(self._thread, self._service.answer, handler, call, asked_s)
-
-    async def _on(
-        self, threads: ThreadPoolExecutor, function: Callable[..., Any], *given: Any
-    ) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(threads, function, *given)
+        return await _run_in(self._thread, self._service.answer, handler, call, asked_s)
 
     def _user(self, request: web.Request) -> User:
         """
@@ -200,6 +195,10 @@ def _check_origin(request: web.Request) -> None:
     origin = request.headers.get("Origin")
     if origin is not None and origin.partition("://")[2] != request.host:
         raise errors.other_origin(origin)
+
+
+async def _run_in(threads: ThreadPoolExecutor, function: Callable[..., Any], *given: Any) -> Any:
+    return await asyncio.get_running_loop().run_in_executor(threads, function, *given)
 
 
 async def _body(request: web.Request) -> bytes:

@@ -110,34 +110,30 @@ def test_tasks_of_new_workers_wait_for_the_only_bootstrap_server(
     assert read(topic, 5, 6) == [5]
 
 
-class Silent:
-    """A cluster that cannot tell offsets."""
+class Reachable:
+    """A cluster that can be reached."""
 
     api_timeout_ms = 0
-
-    def __init__(self, error: ErrorCode) -> None:
-        self._answer = OffsetResult(error=error, message=f"b:2 says {error.name}")
 
     def channel(self) -> None:
         """It can be reached."""
 
     def within(self, deadline_s: float) -> AbstractContextManager[None]:
         return nullcontext()
+
+
+class Silent(Reachable):
+    """A cluster that cannot tell offsets."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        self._answer = OffsetResult(error=error, message=f"b:2 says {error.name}")
 
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return dict.fromkeys(wanted, self._answer)
 
 
-class Whole:
+class Whole(Reachable):
     """A cluster with the offsets 0 to 50 of every partition."""
-
-    api_timeout_ms = 0
-
-    def channel(self) -> None:
-        """It can be reached."""
-
-    def within(self, deadline_s: float) -> AbstractContextManager[None]:
-        return nullcontext()
 
     def list_offsets(self, wanted: dict[TopicPartition, int]) -> dict[TopicPartition, OffsetResult]:
         return {tp: OffsetResult(0 if at == EARLIEST else 50) for tp, at in wanted.items()}

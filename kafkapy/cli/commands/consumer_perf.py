@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
@@ -22,9 +22,9 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.cli.views.perf_metrics import with_metrics
 
 if TYPE_CHECKING:
-    from kafkapy.tools.perf.client_metrics import ClientMetrics
     from kafkapy.tools.perf.consumer_perf import Result, Span
 
 GROUP_NUMBERS: Final = 100_000
@@ -115,13 +115,14 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
         )
         (env.warn if quiet else env.line)(warning)
     text = [] if detailed else [result.span.line(dates)]
-    show(env, _report(result, text, metrics if options.print_metrics else None), options.output)
+    report = _report(result, text)
+    show(env, with_metrics(report, metrics) if options.print_metrics else report, options.output)
     return ExitStatus.SUCCESS
 
 
-def _report(result: Result, text: list[str], metrics: ClientMetrics | None) -> Report:
+def _report(result: Result, text: list[str]) -> Report:
     span = result.span
-    data: dict[str, Any] = {
+    data = {
         "start_ms": span.start_ms,
         "end_ms": span.end_ms,
         "bytes": span.bytes_total,
@@ -129,13 +130,8 @@ def _report(result: Result, text: list[str], metrics: ClientMetrics | None) -> R
         "rebalance_ms": span.rebalance_ms,
         "timed_out": result.timed_out,
     }
-    tables = [Table(("What", "Value"), list(data.items()))] if text else []
-    if metrics is not None:
-        found = metrics.values()
-        data["metrics"] = found
-        text = [*text, *metrics.lines()]
-        tables.append(Table(("Metric", "Value"), list(found.items())))
-    return Report("consumer-perf", [data], text, tables)
+    rows = list(data.items())
+    return Report("consumer-perf", [data], text, [Table(("What", "Value"), rows)] if text else [])
 
 
 def consumer_properties(options: ConsumerPerfOptions) -> dict[str, str]:

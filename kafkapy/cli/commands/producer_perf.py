@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
@@ -21,10 +21,10 @@ from kafkapy.cli.framework.options import (
 )
 from kafkapy.cli.framework.output import Report, Table, number_json, show
 from kafkapy.cli.framework.termination import terminable
+from kafkapy.cli.views.perf_metrics import with_metrics
 from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kafkapy.tools.perf.client_metrics import ClientMetrics
     from kafkapy.tools.perf.producer_perf import Totals
 
 CLIENT_ID: Final = "perf-producer-client"
@@ -93,25 +93,17 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
         if options.print_metrics:
             metrics.wait_for_update(producer.poll)
     live.clear()
-    report = _report(options.topic, totals, metrics if options.print_metrics else None)
-    show(env, report, options.output)
+    report = _report(options.topic, totals)
+    show(env, with_metrics(report, metrics) if options.print_metrics else report, options.output)
     return ExitStatus.SUCCESS
 
 
-def _report(topic: str, totals: Totals, metrics: ClientMetrics | None) -> Report:
+def _report(topic: str, totals: Totals) -> Report:
     found = {"topic": topic, **totals._asdict()}
-    data: dict[str, Any] = {
-        name: number_json(item) if isinstance(item, float) else item for name, item in found.items()
-    }
+    data = {n: number_json(v) if isinstance(v, float) else v for n, v in found.items()}
     rows = [(name, shown) for name, shown in found.items() if name != "percentiles_ms"]
     rows += [(f"latency_ms {name}", ms) for name, ms in totals.percentiles_ms.items()]
-    text, tables = [totals.line()], [Table(("What", "Value"), rows)]
-    if metrics is not None:
-        numbers = metrics.values()
-        data["metrics"] = numbers
-        text += metrics.lines()
-        tables.append(Table(("Metric", "Value"), list(numbers.items())))
-    return Report("producer-perf", [data], text, tables)
+    return Report("producer-perf", [data], [totals.line()], [Table(("What", "Value"), rows)])
 
 
 def check(options: ProducerPerfOptions) -> None:

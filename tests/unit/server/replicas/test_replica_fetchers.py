@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,16 @@ from tests.harness.storage.partitions import TOPIC_ID, partition_state
 LEADER = 2
 
 
+def new_endpoint() -> Endpoint:
+    """An address at which no broker listens."""
+    return Endpoint("PLAINTEXT", "127.0.0.1", free_port())
+
+
+def new_fetchers(parts: Parts, known: Mapping[int, Endpoint]) -> ReplicaFetchers:
+    """`known` are the addresses of brokers."""
+    return ReplicaFetchers(KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get)
+
+
 @pytest.mark.parametrize(
     ("topic", "partition", "fetchers", "expected"),
     [("t", 0, 1, 0), ("t", 0, 4, 0), ("t", 3, 4, 3), ("orders", 7, 3, 1)],
@@ -45,15 +56,13 @@ def test_a_leader_that_becomes_known_later_is_followed_then(tmp_path: Path) -> N
     async def scene() -> None:
         parts = Parts(tmp_path)
         known: dict[int, Endpoint] = {}
-        fetchers = ReplicaFetchers(
-            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get
-        )
+        fetchers = new_fetchers(parts, known)
         parts.apply_leader_and_isr(partition_state(leader=LEADER, isr=(LEADER, 1)))
         partition = parts.replicas.partitions["t"][0]
         fetchers.follow(partition)
         fetchers.metadata_changed()
         assert not followed(partition, fetchers)
-        known[LEADER] = Endpoint("PLAINTEXT", "127.0.0.1", free_port())
+        known[LEADER] = new_endpoint()
         fetchers.metadata_changed()
         assert followed(partition, fetchers)
         fetchers.unfollow(partition.topic_partition)
@@ -69,16 +78,14 @@ def test_a_leader_that_comes_back_elsewhere_has_one_fetcher(tmp_path: Path) -> N
 
     async def scene() -> None:
         parts = Parts(tmp_path)
-        known = {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}
-        fetchers = ReplicaFetchers(
-            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1, known.get
-        )
+        known = {LEADER: new_endpoint()}
+        fetchers = new_fetchers(parts, known)
         rows = [partition_state(LEADER, (LEADER, 1), None, 0, partition=i) for i in range(3)]
         parts.apply_leader_and_isr(*rows)
         partitions = list(parts.replicas.partitions["t"].values())
         for partition in partitions:
             fetchers.follow(partition)
-        known[LEADER] = Endpoint("PLAINTEXT", "127.0.0.1", free_port())
+        known[LEADER] = new_endpoint()
         fetchers.follow(partitions[0])
         [task] = fetchers._fetchers.values()
         assert set(task.fetcher.partitions) == set(partitions)
@@ -97,10 +104,7 @@ def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: 
     async def scene() -> None:
         fs = CountingFileSystem()
         parts = Parts(tmp_path, fs=fs)
-        fetchers = ReplicaFetchers(
-            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
-            {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
-        )  # fmt: skip
+        fetchers = new_fetchers(parts, {LEADER: new_endpoint()})
         rows = [partition_state(LEADER, (LEADER, 1), None, 3, partition=i) for i in range(count)]
         parts.apply_leader_and_isr(*rows)
         partitions = list(parts.replicas.partitions["t"].values())
@@ -136,10 +140,7 @@ def test_each_new_reason_of_a_failure_is_a_warning(
 
     async def scene() -> None:
         parts = Parts(tmp_path)
-        fetchers = ReplicaFetchers(
-            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
-            {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
-        )  # fmt: skip
+        fetchers = new_fetchers(parts, {LEADER: new_endpoint()})
         parts.apply_leader_and_isr(partition_state(LEADER, (LEADER, 1), None, 3))
         fetchers.follow(parts.replicas.partitions["t"][0])
         [task] = fetchers._fetchers.values()
@@ -166,10 +167,7 @@ def test_a_fault_that_nobody_expected_leaves_no_replica_behind(
 
     async def scene() -> None:
         parts = Parts(tmp_path)
-        fetchers = ReplicaFetchers(
-            KafkaConfig({}), parts.replicas, parts.clock, lambda: 1,
-            {LEADER: Endpoint("PLAINTEXT", "127.0.0.1", free_port())}.get,
-        )  # fmt: skip
+        fetchers = new_fetchers(parts, {LEADER: new_endpoint()})
         parts.apply_leader_and_isr(partition_state(leader=LEADER, isr=(LEADER, 1)))
         fetchers.follow(parts.replicas.partitions["t"][0])
         [task] = fetchers._fetchers.values()
