@@ -17,7 +17,7 @@ from kafkapy.schemas.protobuf_compiler import compile_source, compile_sources
 Source = tuple[str, Mapping[str, str]]
 
 _BYTES_MAX: Final = 64 << 20  # some ten thousand schemas
-_ENTRY_BYTES: Final = 200  # what Python takes for a digest and its place
+_ENTRY_BYTES: Final = 200  # the memory of a digest and its entry
 _AT_ONCE: Final = 100
 _AT_ONCE_LENGTH_MAX: Final = 4 << 20
 

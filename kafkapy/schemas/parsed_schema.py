@@ -30,8 +30,8 @@ class Budget:
         self._left: float = COMPARISONS_MAX
 
     def extend(self, length: int) -> None:
-        """Allow what two schemas of this length together take if each type is compared once: a
-        subject may have any number of versions."""
+        """Add the comparisons for two schemas of this total length, if each type is compared once.
+        A subject may have any number of versions."""
         self._left += length / _LENGTH_OF_A_TYPE
 
     def spend(self, comparisons: float) -> None:

@@ -92,7 +92,7 @@ class RegistryService:
         return None
 
     def follow(self) -> None:
-        """Read what other registries wrote, so that `answer_known` has it."""
+        """Read the records of other registries, so that `answer_known` has it."""
         try:
             self._refresh(time.monotonic())
         except ApiError as error:

@@ -90,8 +90,8 @@ class SchemaRegistry:
         self.close()
 
     def _leave_to_parent(self) -> None:
-        """In a forked process: never close the resources, also not when the process ends. The
-        threads of the server and of librdkafka, for whose end that waits, are not in this process.
+        """In a forked process: never close the resources, also not when the process ends. A close
+        waits for threads of the server and of librdkafka, which do not exist in this process.
         """
         import ctypes  # imported on demand: most processes never fork
 

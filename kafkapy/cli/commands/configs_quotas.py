@@ -24,11 +24,11 @@ _RATES: Final = (
     "controller_mutation_rate",
 )
 QUOTA_KEYS: Final = {USERS: _RATES, CLIENTS: _RATES, IPS: ("connection_creation_rate",)}
-# `Double.parseDouble`, without hexadecimal numbers.
 _CONFIGS_OF: Final = {
     USERS: "quota and SCRAM credential configs",
     IPS: "connection_creation_rate quota configs",
 }
+# `Double.parseDouble`, without hexadecimal numbers.
 _DOUBLE: Final = r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?)"
 
 # A type and a name. "" is the default entity, None means all entities of the type.

@@ -48,7 +48,7 @@ def run(options: DeleteRecordsOptions, env: Environment) -> ExitStatus:
     try:
         with terminable(), options.connect(env) as cluster:
             delete_records(cluster, offsets, results)
-    finally:  # also if it is interrupted: what is deleted does not come back
+    finally:  # also after an interrupt: deleted records do not come back
         known = {tp: results[tp] for tp in offsets if tp in results}
         if known or not offsets:
             show(env, report(known), options.output)

@@ -119,7 +119,7 @@ def parse(
 def _found_by_argparse(
     word: str, by_name: Mapping[str, OptionSpec], value: str
 ) -> tuple[OptionSpec | None, str]:
-    """The option whose name begins as a word does, or the short one before a value.
+    """The option of an abbreviated name, or the one-letter option of a word with its value.
 
     Raises:
         UsageError: several names begin so.
