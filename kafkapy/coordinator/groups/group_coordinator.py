@@ -235,10 +235,11 @@ class GroupCoordinator:
         return requests
 
     def share_states_initialized(
-        self, _now_ms: int, request: StateRequest, error: ErrorCode
+        self, _now_ms: int, request: StateRequest, error: ErrorCode, known_epoch: int = 0
     ) -> GroupEffects:
-        """Report that the share coordinator has initialized share partitions, or its error."""
-        states.states_initialized(self._core, request, error)
+        """Report that the share coordinator has initialized share partitions, or its error. With
+        FENCED_STATE_EPOCH, it has all of them, the latest of `known_epoch`."""
+        states.states_initialized(self._core, request, error, known_epoch)
         return self._core.outbox.take()
 
     def drop_token(self, token: Token) -> None:

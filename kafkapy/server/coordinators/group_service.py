@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.errors import ErrorCode
 from kafkapy.common.ports import Clock, Random
@@ -16,7 +17,7 @@ from kafkapy.coordinator.groups.consumer.assignment import partitions_of
 from kafkapy.coordinator.groups.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.groups.messages import GroupEffects
 from kafkapy.coordinator.groups.share.messages import StateRequest
-from kafkapy.coordinator.shares.messages import InitializeState, StateResult
+from kafkapy.coordinator.shares.messages import InitializeState, ReadSummary, StateResult
 from kafkapy.record.codec import Codec
 from kafkapy.replication.partition import Partition
 from kafkapy.server.coordinators.coordinator_log import CallLater, CoordinatorLog
@@ -27,6 +28,8 @@ from kafkapy.server.coordinators.share_persister import SharePersister
 if TYPE_CHECKING:
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.replicas.replica_manager import ReplicaManager
+
+_UNLESS_OTHERS_FAIL: Final = (ErrorCode.NONE, ErrorCode.FENCED_STATE_EPOCH)
 
 logger = logging.getLogger("kafka.coordinator.group.GroupCoordinator")
 
@@ -75,24 +78,36 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
             self._initialize(state_request)
 
     def _initialize(self, request: StateRequest) -> None:
-        """Initialize share partitions. Reports the outcome after the last one succeeds or fails."""
+        """Initialize share partitions. Reports the outcome after the last one succeeds or fails.
+        FENCED_STATE_EPOCH is reported if there is no other failure."""
+        assert self._persister is not None, "share groups are served with a persister"
+        send = self._persister.send
         partitions = list(partitions_of(request.partitions))
         remaining = len(partitions)
-        failure = ErrorCode.NONE
+        failure, known_epoch = ErrorCode.NONE, 0
 
-        def ended(result: StateResult) -> None:
-            nonlocal remaining, failure
+        def answered(key: SharePartitionKey, result: StateResult) -> None:
+            if result.error is ErrorCode.FENCED_STATE_EPOCH:  # the answer does not have the epoch
+                send(ReadSummary(key), summarized)
+            else:
+                ended(result.error)
+
+        def summarized(result: StateResult) -> None:
+            ended(result.error or ErrorCode.FENCED_STATE_EPOCH, result.state_epoch)
+
+        def ended(error: ErrorCode, state_epoch: int = 0) -> None:
+            nonlocal remaining, failure, known_epoch
             remaining -= 1
-            if result.error is not ErrorCode.NONE:
-                failure = result.error
+            known_epoch = max(known_epoch, state_epoch)
+            if failure in _UNLESS_OTHERS_FAIL:
+                failure = error or failure
             if not remaining:
                 initialized = self.coordinator.share_states_initialized
-                self.run(lambda now_ms: initialized(now_ms, request, failure))
+                self.run(lambda now_ms: initialized(now_ms, request, failure, known_epoch))
 
         for topic_id, index in partitions:
             key = SharePartitionKey(request.group_id, topic_id, index)
-            assert self._persister is not None, "share groups are served with a persister"
-            self._persister.send(InitializeState(key, request.state_epoch), ended)
+            send(InitializeState(key, request.state_epoch), partial(answered, key))
 
     async def expire_offsets(self) -> None:
         """Remove expired offsets. Requests are served between the steps."""

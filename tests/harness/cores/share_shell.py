@@ -27,11 +27,11 @@ class ShareShell(ConsumerShell):
         """The requests for the share coordinator since the last call."""
         return self.coordinator.take_state_requests()
 
-    def begin(self, error: ErrorCode = ErrorCode.NONE) -> None:
+    def begin(self, error: ErrorCode = ErrorCode.NONE, known_epoch: int = 0) -> None:
         """Answer the requests as the share coordinator."""
         for request in self.requests():
             done = self.coordinator.share_states_initialized
-            self.perform(done(self.now_ms, request, error))
+            self.perform(done(self.now_ms, request, error, known_epoch))
 
     @property
     def shares(self) -> ShareGroup:

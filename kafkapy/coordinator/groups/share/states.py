@@ -105,11 +105,17 @@ def remove_deleted_topics(core: Core, changes: Changes, group: ShareGroup) -> No
         changes.put(RecordType.SHARE_STATES, without_topics(group.states, deleted))
 
 
-def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> None:
+def states_initialized(
+    core: Core, request: StateRequest, error: ErrorCode, known_epoch: int = 0
+) -> None:
     """Handle the share coordinator's answer to a request. After an error, a later heartbeat
     requests the partitions again. So it does if the group is being loaded, because its state is
     incomplete. An answer from before a load does not count for a later request, which may still
-    initialize the partitions again."""
+    initialize the partitions again.
+
+    With FENCED_STATE_EPOCH, the share coordinator has all states, the latest of `known_epoch`. If
+    the group is in an earlier epoch, its log has lost its end. Its members go on with those states,
+    and the group in that epoch. In Kafka they wait until the group's epoch has grown by itself."""
     if core.registry.check(request.group_id) is not ErrorCode.NONE:
         return
     group = core.registry.find(request.group_id)
@@ -119,7 +125,8 @@ def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> N
     wanted = set(partitions_of(request.partitions))
     partitions = {each for each in wanted if shares.requested_epochs.get(each) == epoch}
     _remove_requested(shares, partitions)
-    if error is not ErrorCode.NONE:
+    is_behind = error is ErrorCode.FENCED_STATE_EPOCH and known_epoch > shares.epoch
+    if error is not ErrorCode.NONE and not is_behind:
         core.log.warning(
             "[GroupId %s] The state of %d share partitions could not be initialized: %s",
             request.group_id,
@@ -131,6 +138,15 @@ def states_initialized(core: Core, request: StateRequest, error: ErrorCode) -> N
     if not partitions:
         return
     changes = Changes(shares)
+    if is_behind:
+        core.log.warning(
+            "[GroupId %s] The log has lost the end of the group, which is in epoch %d: the states"
+            " of its share partitions are of epoch %d. The group goes on with them",
+            request.group_id,
+            shares.epoch,
+            known_epoch,
+        )
+        changes.put(RecordType.GROUP_EPOCH, known_epoch)
     changes.put(RecordType.SHARE_STATES, with_initialized(shares.states, partitions))
     store(core, group, changes)
 

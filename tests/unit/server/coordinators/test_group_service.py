@@ -23,11 +23,12 @@ from kafkapy.coordinator.groups.messages import (
     OffsetToCommit,
 )
 from kafkapy.coordinator.groups.share.messages import ShareHeartbeat
-from kafkapy.coordinator.shares.messages import InitializeState, StateResult
+from kafkapy.coordinator.shares.messages import InitializeState, ReadSummary, StateResult
 from kafkapy.record.batch_header import iter_headers
 from kafkapy.record.builder import write_header
 from kafkapy.record.codec import Codec
 from kafkapy.server.requests.outcomes import Pending
+from tests.harness.cores.consumer_shell import topic_id
 from tests.harness.cores.server_parts import Parts
 from tests.harness.cores.znodes import run
 from tests.harness.scripted import admins
@@ -358,6 +359,44 @@ def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> No
     parts.fetch_as_follower(partition, partition.log.log_end_offset)
     assert pending.response.assignment == {TOPIC_ID: frozenset({0})}
     assert len(sent) == 1
+
+
+@pytest.mark.parametrize(
+    "other", [ErrorCode.NONE, ErrorCode.FENCED_STATE_EPOCH, ErrorCode.NETWORK_EXCEPTION]
+)
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_group_goes_on_with_states_of_later_epochs_if_there_are_all(
+    parts: Parts, other: ErrorCode, is_first: bool
+) -> None:
+    second = topic_id(2)
+    sent: list[tuple[Any, Callable[[StateResult], None]]] = []
+    persister: Any = SimpleNamespace(send=lambda *row: sent.append(row))
+    parts.groups.set_share_persister(persister)
+    parts.announce("t")
+    parts.announce("u", topic_id=second)
+    parts.waiter.mark_complete()
+    parts.coordinate()
+    heartbeat = parts.groups.coordinator.share_heartbeat
+
+    def beat(epoch: int) -> Any:
+        names = None if epoch else ["t", "u"]
+        request = ShareHeartbeat("g", "m", epoch, subscribed_names=names)
+        return parts.groups.call(heartbeat, request, lambda result: result)
+
+    beat(0)
+    sent.sort(key=lambda row: row[0].key.topic_id == (second if is_first else TOPIC_ID))
+    for result in (ErrorCode.FENCED_STATE_EPOCH, other):
+        request, answered = sent.pop(0)
+        assert request.state_epoch == 1
+        answered(StateResult(result))
+    for request, answered in sent:
+        assert isinstance(request, ReadSummary)
+        answered(StateResult(state_epoch=7 if request.key.topic_id == TOPIC_ID else 5))
+    assigned = beat(1).assignment
+    if other is ErrorCode.NETWORK_EXCEPTION:
+        assert not assigned, "no state of one partition"
+    else:
+        assert assigned == {TOPIC_ID: frozenset({0}), second: frozenset({0})}
 
 
 def test_a_consumer_fetches_its_offsets_while_those_of_many_groups_expire(parts: Parts) -> None:

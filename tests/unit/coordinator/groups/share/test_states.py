@@ -281,6 +281,37 @@ def test_an_answer_from_before_a_load_does_not_overtake_a_later_request() -> Non
     assert b.partitions
 
 
+def test_a_group_that_lost_the_end_of_its_log_goes_on_with_its_states() -> None:
+    """Its members waited until its epoch had grown by itself, with a record for each heartbeat."""
+    shell = ShareShell()
+    a = shell.member("a")
+    assert shell.shares.epoch == 1
+    shell.begin(ErrorCode.FENCED_STATE_EPOCH, 7)
+    shell.fail_over()
+    a.beat()
+    assert len(a.partitions) == 4
+    assert not shell.requests()
+    assert a.epoch == 7
+    a.beat(-1)
+    assert altered(shell, "g").state_epoch > 7, "otherwise no offsets could be altered"
+
+
+def test_states_that_were_altered_meanwhile_are_initialized_again() -> None:
+    """They are of the group's own epoch. The administrator's answer is still on its way."""
+    shell = ShareShell()
+    a = shell.member("a")
+    [early] = shell.requests()
+    a.beat(-1)
+    late = altered(shell, "g")
+    initialized = shell.coordinator.share_states_initialized
+    fenced = initialized(shell.now_ms, early, ErrorCode.FENCED_STATE_EPOCH, late.state_epoch)
+    shell.perform(fenced)
+    assert known(shell) == {}
+    result = shell.ask(shell.coordinator.share_states_altered, late)
+    assert result.error is ErrorCode.NONE
+    assert known(shell) == {T: frozenset({1})}
+
+
 def test_the_names_of_deleted_topics_are_dropped(shell: ShareShell) -> None:
     """They stayed in memory until the next load."""
     other = shell.topics.create("u", 1)
