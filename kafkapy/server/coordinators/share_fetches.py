@@ -152,8 +152,7 @@ class ShareFetches:
         try:
             leader_share, partition = self._leader_share(wanted)
             if leader_share.error is not ErrorCode.NONE:
-                self._shares.unload(leader_share)
-                raise ApiError(leader_share.error)
+                raise ApiError(self._shares.take_error(leader_share))
             shares = leader_share.shares
             if shares is None or not shares.can_acquire:
                 return None

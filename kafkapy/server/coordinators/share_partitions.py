@@ -56,14 +56,16 @@ _CLIENT_ERRORS: Final = frozenset(
 """The load errors that members receive. They receive UNKNOWN_SERVER_ERROR for others, except
 COORDINATOR_NOT_AVAILABLE, after which the next fetch loads again."""
 
+_RELOAD_DELAY_S: Final = 1.0
+
 OnAnswer = Callable[[ErrorCode], None]
 
 
 class LeaderSharePartition:
     """One share partition in one leader epoch. `shares` is None until it is loaded.
 
-    `error` is the reason why it cannot be loaded. `is_unused` is True if no member of the group has
-    a session.
+    `error` is the reason why it cannot be loaded, until a fetch takes it. `is_unused` is True if no
+    member of the group has a session.
 
     One write is in flight to the share coordinator at a time. If a later write overtook an earlier
     one, the earlier one would undo it. `unsent` has the changes of the next write.
@@ -198,6 +200,14 @@ class SharePartitions:
         for key, leader_share in list(self._leader_shares.items()):
             if leader_share.partition.topic_partition == partition.topic_partition:
                 self._drop(key)
+
+    def take_error(self, leader_share: LeaderSharePartition) -> ErrorCode:
+        """The reason why a share partition cannot be loaded, for one fetch. It is loaded again
+        after `_RELOAD_DELAY_S`, for which other fetches wait: librdkafka sends the next one at
+        once, so that thousands of them a second failed."""
+        error, leader_share.error = leader_share.error, ErrorCode.NONE
+        self._call_later(_RELOAD_DELAY_S, lambda: self.unload(leader_share))
+        return error
 
     def unload(self, leader_share: LeaderSharePartition) -> None:
         """Drop a share partition: the next fetch loads it again."""

@@ -43,10 +43,12 @@ class Fetches:
         for _ in range(batches):
             parts.replicas.append("t", 0, batch, 1, 11)
         self.batch_bytes = len(batch)
-        leader_share = LeaderSharePartition(WANTED.key, partition)
-        leader_share.shares = self.shares = SharePartition(ShareLimits())
+        self.leader_share = LeaderSharePartition(WANTED.key, partition)
+        self.leader_share.shares = self.shares = SharePartition(ShareLimits())
         shares: Any = SimpleNamespace(
-            find=lambda key, of: leader_share, set_timer=lambda leader_share: None
+            find=lambda key, of: self.leader_share,
+            set_timer=lambda leader_share: None,
+            take_error=self._take_error,
         )
         configs: Any = SimpleNamespace(isolation=lambda group_id: 0)
         self.fetches = ShareFetches(parts.replicas, shares, configs, parts.clock)
@@ -60,6 +62,10 @@ class Fetches:
 
         monkeypatch.setattr(FileRecords, "read", counted)
         monkeypatch.setattr(share_fetches, "_CHUNK_BYTES", 3 * self.batch_bytes)
+
+    def _take_error(self, leader_share: LeaderSharePartition) -> ErrorCode:
+        error, leader_share.error = leader_share.error, ErrorCode.NONE
+        return error
 
     def fetch(self, max_records: int, max_bytes: int = LARGEST, member: str = "m") -> list[int]:
         """The base offsets of the batches that a member gets."""
@@ -104,6 +110,18 @@ def test_it_reads_past_what_others_have(fetches: Fetches) -> None:
     assert fetches.fetch(30) == [*range(0, 70, 10)]
     assert fetches.acquired() == 30
     assert fetches.acquired("other") == 40
+
+
+def test_one_fetch_gets_an_error_of_loading_and_the_next_ones_wait(fetches: Fetches) -> None:
+    fetches.leader_share.shares = None
+    fetches.leader_share.error = ErrorCode.UNKNOWN_SERVER_ERROR
+    fetches.fetch(1000)
+    assert fetches.errors == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    answers: list[ShareRow] = []
+    params = ShareFetchParams("m", 500, 1, LARGEST, 1000, 500)
+    waiting = fetches.fetches.fetch(params, [WANTED], lambda _: ErrorCode.NONE, answers.extend)
+    assert waiting is not None
+    assert not answers
 
 
 @pytest.mark.parametrize("position", [_LENGTH_AT, _LENGTH_AT + 2, _LAST_OFFSET_DELTA_AT, 500])

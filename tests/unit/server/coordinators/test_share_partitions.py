@@ -259,6 +259,24 @@ def test_errors_of_loading(parts: Parts) -> None:
     assert leader_share.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
+def test_a_share_partition_that_cannot_be_loaded_is_loaded_again_after_a_time(
+    parts: Parts,
+) -> None:
+    """At once, a client of librdkafka sent 4,000 fetches a second. Each logged an error."""
+    leader_share = parts.shares.find(KEY, parts.partition)
+    parts.answer(ErrorCode.INVALID_REQUEST)
+    assert parts.shares.take_error(leader_share) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert parts.shares.find(KEY, parts.partition) is leader_share
+    assert leader_share.error is ErrorCode.NONE, "the next fetch waits"
+    assert not parts.requests
+    parts.checked.clear()
+    parts.timers.pop()()
+    assert parts.checked == [KEY], "waiting fetches load it again"
+    again = parts.shares.find(KEY, parts.partition)
+    parts.answer(start_offset=0)
+    assert parts.shares.get_loaded(KEY) is again
+
+
 def test_another_leadership_begins_anew(parts: Parts) -> None:
     leader_share = parts.loaded()
     parts.partition.leader_epoch = 4
