@@ -128,9 +128,10 @@ _ASSIGNORS: Final = {
 # librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do.
 _PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random"}
 # Java's consumers have no limit of a response. librdkafka's of 100 MB has no effect but that it
-# repeats the fetch of a larger batch for ever.
-_RESPONSE_LIMIT: Final = {"receive.message.max.bytes": str(2**31 - 1)}
-_CONSUMER_DEFAULTS: Final = _RESPONSE_LIMIT | {
+# repeats the fetch of a larger batch for ever. Without the check, it returns the records of a
+# damaged batch as if they were sound, and ends before the rest.
+_READER_DEFAULTS: Final = {"receive.message.max.bytes": str(2**31 - 1), "check.crcs": "true"}
+_CONSUMER_DEFAULTS: Final = _READER_DEFAULTS | {
     "isolation.level": "read_uncommitted",
     "allow.auto.create.topics": "true",
 }
@@ -205,7 +206,7 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
 def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
     """The config of a `confluent_kafka.ShareConsumer`. Raises as `consumer_config`."""
     _check_group(properties)
-    config = _RESPONSE_LIMIT | _translate(properties)
+    config = _READER_DEFAULTS | _translate(properties)
     _set_consumer_socket_timeout(config)
     return config
 

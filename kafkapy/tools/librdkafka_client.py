@@ -191,9 +191,10 @@ _LASTING_ERRORS: Final = (
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
     ErrorCode.UNSUPPORTED_ASSIGNOR,
     ErrorCode.GROUP_MAX_SIZE_REACHED,
+    ErrorCode.CORRUPT_MESSAGE,
 )
-# A fenced consumer gets the first one.
-_FINAL_ERRORS: Final = (KafkaError._FATAL, KafkaError._AUTO_OFFSET_RESET)
+# A fenced consumer gets the first one, and the reader of a damaged batch the last one.
+_FINAL_ERRORS: Final = (KafkaError._FATAL, KafkaError._AUTO_OFFSET_RESET, KafkaError._BAD_MSG)
 
 
 def _lasting_error(error: KafkaError) -> ErrorCode | None:
@@ -205,8 +206,9 @@ def raise_if_final(error: KafkaError) -> None:
     """Check the error that a consumer got instead of a record.
 
     librdkafka reports that the topic or the group is forbidden, that the group refuses the member,
-    or that a partition has no valid committed offset (`auto.offset.reset=none`), and then waits or
-    retries for ever; Kafka's consumers fail. For the codes of `_FINAL_ERRORS`, `fatal()` is false.
+    that a batch is damaged, or that a partition has no valid committed offset
+    (`auto.offset.reset=none`), and then waits or retries for ever; Kafka's consumers fail. For the
+    codes of `_FINAL_ERRORS`, `fatal()` is false.
 
     Raises:
         ApiError: the consumer cannot continue.
@@ -248,6 +250,19 @@ def make_share_consumer(properties: Mapping[str, str], reporter: Reporter) -> Sh
     }
     consumer: ShareConsumer = make_client(ShareConsumer, config, reporter)
     return consumer
+
+
+def poll_records(consumer: ShareConsumer, limit_s: float) -> Sequence[Message]:
+    """Poll a share consumer once: its records, with errors among them.
+
+    Raises:
+        ApiError: the consumer cannot continue.
+    """
+    try:
+        return consumer.poll(limit_s) or ()
+    except KafkaException as error:
+        code = _lasting_error(error.args[0]) or ErrorCode.UNKNOWN_SERVER_ERROR
+        raise ApiError(code, error.args[0].str()) from error
 
 
 def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 
@@ -91,6 +92,28 @@ def test_a_group_goes_on_where_it_stopped(kafkapy: Kafkapy) -> None:
     words = ("--topic", topic, "--group", "resumer", "--from-beginning", "--max-messages")
     assert kafkapy("console-consumer", *words, "2").stdout == "1\n2\n"
     assert kafkapy("console-consumer", *words, "3").stdout == "3\n4\n5\n"
+
+
+def test_a_damaged_batch_ends_its_readers(kafkapy: Kafkapy, broker: BrokerProcess) -> None:
+    """They printed the records before the damage, which may be wrong, and waited for ever."""
+    topic = make_topic(kafkapy, "damaged")
+    kafkapy("console-producer", "--topic", topic, stdin="".join(f"{n}\n" for n in range(20)))
+    group = ("--group", "damaged", "--topic", topic)
+    reset = kafkapy("share-groups", "--reset-offsets", *group, "--to-earliest", "--execute")
+    assert reset.returncode == 0, reset.stderr
+    [log] = (broker.log_dir / f"{topic}-0").glob("*.log")
+    with log.open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        last = file.read(1)
+        file.seek(-1, os.SEEK_END)
+        file.write(bytes([last[0] ^ 1]))
+    read = kafkapy("console-consumer", "--topic", topic, "--from-beginning")
+    assert (read.stdout, read.returncode) == ("", 1)
+    assert "failed CRC32C check" in read.stderr
+    shared = kafkapy("console-share-consumer", *group)
+    assert (shared.stdout, shared.returncode) == ("", 1)
+    assert "corrupt message" in shared.stderr
+    assert "bug" not in read.stderr + shared.stderr
 
 
 def test_a_timeout_is_success(kafkapy: Kafkapy) -> None:

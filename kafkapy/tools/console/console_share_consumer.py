@@ -14,7 +14,13 @@ from confluent_kafka import Message as RawMessage
 from kafkapy.common.errors import KafkapyError
 from kafkapy.tools.console.console_consumer import message_of
 from kafkapy.tools.console.message_formatter import Message
-from kafkapy.tools.librdkafka_client import Reporter, make_share_consumer, raise_if_final, subscribe
+from kafkapy.tools.librdkafka_client import (
+    Reporter,
+    make_share_consumer,
+    poll_records,
+    raise_if_final,
+    subscribe,
+)
 
 # Short: librdkafka waits outside of Python, so Ctrl-C and --timeout-ms take effect after a poll.
 _POLL_S: Final = 0.1
@@ -64,7 +70,7 @@ class ConsoleShareConsumer:
         """
         last_record_s = time.monotonic()
         while max_messages is None or self.count < max_messages:
-            batch = self._consumer.poll(_POLL_S) or []
+            batch = poll_records(self._consumer, _POLL_S)
             records = [raw for raw in batch if self._is_record(raw)]
             remaining = len(records) if max_messages is None else max_messages - self.count
             self._print_all(records[:remaining], render, out)

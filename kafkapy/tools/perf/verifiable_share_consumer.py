@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaException, Message, ShareConsumer
 
-from kafkapy.tools.librdkafka_client import raise_if_final, subscribe
+from kafkapy.tools.librdkafka_client import poll_records, raise_if_final, subscribe
 from kafkapy.tools.perf.verifiable_consumer import record_fields
 from kafkapy.tools.perf.verifiable_producer import Emit
 
@@ -47,7 +47,7 @@ class VerifiableShareConsumer:
         self._emit("startup_complete", {})
         subscribe(self._consumer, [topic])
         while self._has_more():
-            batch = self._consumer.poll(_POLL_S) or []
+            batch = poll_records(self._consumer, _POLL_S)
             records = [message for message in batch if _is_record(message)]
             if records:
                 self._consume(records)

@@ -95,6 +95,13 @@ def test_the_size_of_a_response_has_no_limit_as_in_javas_consumers() -> None:
         confluent_kafka.Consumer(made).close()
 
 
+def test_checksums_are_checked_as_in_javas_consumers() -> None:
+    """librdkafka returned the records of a damaged batch as if they were sound."""
+    for config in (consumer_config, share_consumer_config):
+        assert config({"group.id": "g"})["check.crcs"] == "true"
+        assert config({"group.id": "g", "check.crcs": "false"})["check.crcs"] == "false"
+
+
 def test_numbers_that_java_takes_and_librdkafka_does_not_become_the_nearest() -> None:
     most = str(2**31 - 1)
     produced = {"batch.size": "0", "request.timeout.ms": most, "max.request.size": most}

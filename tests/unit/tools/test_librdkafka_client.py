@@ -193,8 +193,10 @@ def test_only_counts_and_times_make_no_new_complaint() -> None:
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 ErrorCode.UNSUPPORTED_ASSIGNOR,
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
+                ErrorCode.CORRUPT_MESSAGE,
             )
         ),
+        (KafkaError(KafkaError._BAD_MSG, "failed CRC32C check"), ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
 )
 def test_errors_that_end_a_consumer(error: KafkaError, code: ErrorCode) -> None:
