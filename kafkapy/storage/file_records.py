@@ -11,7 +11,7 @@ import errno
 import struct
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.record.batch_crc import validate_crc
@@ -26,7 +26,9 @@ from kafkapy.record.batch_header import (
 )
 from kafkapy.storage.disk_errors import SHORTAGE_ERRNOS
 from kafkapy.storage.durable_files import DurableFiles
-from kafkapy.storage.filesystem import File, FileSystem
+from kafkapy.storage.filesystem import Entry, File, FileSystem
+
+T = TypeVar("T")
 
 OPEN_FILES_MAX: Final = 4096
 REGION_BYTES_MIN: Final = 1 << 16
@@ -48,14 +50,21 @@ def open_files_for_logs(descriptors: int) -> int:
 
 
 class _PoolFileSystem:
-    """A file system whose files are opened by a pool (`FilePool.open_file`)."""
+    """A file system that takes descriptors from a pool if there are no others
+    (`FilePool.with_descriptor`)."""
 
-    def __init__(self, fs: FileSystem, open_file: Callable[[str, bool], File]) -> None:
+    def __init__(self, fs: FileSystem, pool: FilePool) -> None:
         self._fs = fs
-        self._open_file = open_file
+        self._pool = pool
 
     def open(self, path: str, create: bool = False) -> File:
-        return self._open_file(path, create)
+        return self._pool.with_descriptor(lambda: self._fs.open(path, create))
+
+    def fsync_dir(self, path: str) -> None:
+        self._pool.with_descriptor(lambda: self._fs.fsync_dir(path))
+
+    def list(self, path: str) -> list[Entry]:
+        return self._pool.with_descriptor(lambda: self._fs.list(path))
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._fs, name)
@@ -69,9 +78,8 @@ class FilePool:
     """
 
     def __init__(self, fs: FileSystem, limit: int | None = None) -> None:
-        self._fs = fs
-        self.fs = cast("FileSystem", _PoolFileSystem(fs, self.open_file))
-        self.durable = DurableFiles(fs, self.close_files)
+        self.fs = cast("FileSystem", _PoolFileSystem(fs, self))
+        self.durable = DurableFiles(self.fs, self.close_files)
         self.limit = limit or open_files_for_logs(fs.open_files_limit())
         self.held_max = max(1, self.limit // 2)
         self._held: weakref.WeakSet[HeldFile] = weakref.WeakSet()
@@ -83,17 +91,18 @@ class FilePool:
         """
         while len(self._open_files) >= self.limit:
             self._close_oldest()
-        file = self.open_file(records.path, create)
+        file = self.fs.open(records.path, create)
         self._open_files[records] = None
         return file
 
-    def open_file(self, path: str, create: bool = False) -> File:
-        """Open any file. If connections use the descriptors, files of segments are closed, which
-        can be opened again: a change of a log that opens an index must not stop half-way.
+    def with_descriptor(self, use: Callable[[], T]) -> T:
+        """Run something that needs a descriptor. If connections use them all, files of segments are
+        closed, which can be opened again: a change of a log that opens another file must not stop
+        half-way.
         """
         while True:
             try:
-                return self._fs.open(path, create)
+                return use()
             except OSError as error:
                 if error.errno not in SHORTAGE_ERRNOS or not self._open_files:
                     raise
@@ -215,7 +224,7 @@ class FileRecords:
         except OSError as error:
             if error.errno not in SHORTAGE_ERRNOS:
                 raise
-            return self._pool.open_file(self.path)
+            return self._pool.fs.open(self.path)
 
     def hold(self) -> HeldFile:
         """The file, open as long as the returned object exists. All callers share it.

@@ -94,6 +94,8 @@ def test_no_operation_fails_a_directory_for_want_of_descriptors(
             builder.append(count=3)
             builder.produce(8, sequence)  # a truncation reads its last batches in all segments
         builder.produce(7, 0, is_transactional=True)
+        builder.log.append_as_follower(two_epochs(builder.log), NOW_MS)  # a truncation drops one
+        builder.log.update_high_watermark(builder.log.log_end_offset)
         if opened != "all files":
             builder.manager.checkpoint_all()
             builder.reopen()
