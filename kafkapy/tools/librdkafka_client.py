@@ -261,8 +261,10 @@ def poll_records(consumer: ShareConsumer, limit_s: float) -> Sequence[Message]:
     try:
         return consumer.poll(limit_s) or ()
     except KafkaException as error:
-        code = _lasting_error(error.args[0]) or ErrorCode.UNKNOWN_SERVER_ERROR
-        raise ApiError(code, error.args[0].str()) from error
+        reason = error.args[0]
+        text = reason.str().removesuffix(": ")  # without a message of the broker, it ends there
+        code = _lasting_error(reason) or ErrorCode.UNKNOWN_SERVER_ERROR
+        raise ApiError(code, f"{text}: {reason.name()}") from error
 
 
 def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks: Any) -> None:

@@ -105,6 +105,15 @@ HINTS_BY_TEXT: Final = (
     ),
     (r"Address already in use by process", "stop that process, or choose another port"),
     (
+        r"/partition\.metadata names no topic id",
+        "move that file elsewhere; the broker writes it again",
+    ),
+    (
+        r"^the embedded store is damaged",
+        "restore embedded-store, in the first directory of log.dirs, from a copy; it has the topics"
+        " and configs, and their records are in the other files",
+    ),
+    (
         r"^All log directories are offline|^Cannot write .*/embedded-store: ",
         "log.dirs needs a directory that this user can write and that has room",
     ),

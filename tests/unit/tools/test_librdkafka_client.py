@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from kafkapy.tools.librdkafka_client import (
     flush,
     make_client,
     make_producer,
+    poll_records,
     raise_if_final,
     subscribe,
 )
@@ -210,6 +212,20 @@ def test_a_reader_with_reset_none_and_no_valid_offset_does_not_wait_for_ever() -
         raise_if_final(
             KafkaError(KafkaError._AUTO_OFFSET_RESET, "no previously committed offset available")
         )
+
+
+@pytest.mark.parametrize("text", ["ShareFetch failed for t [1]: ", "ShareFetch failed for t [1]"])
+def test_an_error_of_a_share_consumer_has_its_reason(text: str) -> None:
+    """The reason was missing, and a damaged batch was called a bug in kafkapy."""
+
+    def poll(limit_s: float) -> None:
+        raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, text))
+
+    consumer: Any = SimpleNamespace(poll=poll)
+    with pytest.raises(ApiError) as caught:
+        poll_records(consumer, 1)
+    assert caught.value.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert caught.value.message == "ShareFetch failed for t [1]: TOPIC_AUTHORIZATION_FAILED"
 
 
 def test_errors_that_pass() -> None:

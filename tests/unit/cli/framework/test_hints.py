@@ -87,6 +87,13 @@ def test_the_code_of_what_was_refused_decides() -> None:
             " kafka.security.authorizer.AclAuthorizer or empty",
             "StandardAuthorizer is for KRaft",
         ),
+        (
+            "All log directories are offline, the last by: /d/a-0/partition.metadata names no topic"
+            " id: 'topic_id'",
+            "move that file elsewhere",
+        ),
+        ("All log directories are offline, the last by: [Errno 28]", "has room"),
+        ("the embedded store is damaged: wrong length or CRC at byte 9", "from a copy"),
     ],
 )
 def test_the_text_of_an_error_without_a_cause_decides(text: str, part: str) -> None:
