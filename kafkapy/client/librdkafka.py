@@ -22,6 +22,8 @@ from kafkapy.security.kerberos.login import kerberos_login
 from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
 from kafkapy.security.tls import stores as tls_stores
 
+_RECORD_MAX: Final = "message.max.bytes"
+_METADATA_AGE: Final = "topic.metadata.refresh.interval.ms"
 _DELIVERY_TIMEOUT: Final = "message.timeout.ms"
 _DELIVERY_TIMEOUT_MS: Final = 120_000  # Java's default
 _TRANSACTION_TIMEOUT_MS: Final = 60_000  # the default in both clients
@@ -30,7 +32,8 @@ _RENAMED: Final = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "max.request.size": "message.max.bytes",
+    "max.request.size": _RECORD_MAX,
+    "metadata.max.age.ms": _METADATA_AGE,  # not librdkafka's own of that name: its cache
     "delivery.timeout.ms": _DELIVERY_TIMEOUT,
     "ssl.truststore.certificates": "ssl.ca.pem",
     "ssl.keystore.certificate.chain": "ssl.certificate.pem",
@@ -56,8 +59,8 @@ _LIMITS: Final = {
     _IN_FLIGHT: (1, 1_000_000),
     "max.partition.fetch.bytes": (1, 1_000_000_000),
     "max.poll.interval.ms": (1, 86_400_000),
-    "message.max.bytes": (1000, 1_000_000_000),
-    "metadata.max.age.ms": (1, 86_400_000),
+    _RECORD_MAX: (1000, 1_000_000_000),
+    _METADATA_AGE: (-1, 3_600_000),
     "reconnect.backoff.max.ms": (0, 3_600_000),
     "reconnect.backoff.ms": (0, 3_600_000),
     "request.timeout.ms": (1, 900_000),
@@ -79,10 +82,10 @@ _FETCH_MARGIN_MS: Final = 1000  # librdkafka warns if the timeout of a fetch is 
 _HEARTBEAT_MS: Final = 3000  # the defaults in both clients
 _SESSION_TIMEOUT_MS: Final = 45_000
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
-# Pairs with librdkafka's defaults. It refuses a second time that is below the first; Java does not.
+# Pairs with their defaults. librdkafka refuses a second time below the first; Java does not.
 _ORDERED: Final = (
     (("session.timeout.ms", _SESSION_TIMEOUT_MS), ("max.poll.interval.ms", 300_000)),
-    (("reconnect.backoff.ms", 100), ("reconnect.backoff.max.ms", 10_000)),
+    (("reconnect.backoff.ms", 100), ("reconnect.backoff.max.ms", 1000)),
 )
 _IN_ORDER_MAX: Final = 5  # of an idempotent producer
 _DROPPED: Final = frozenset(
@@ -125,8 +128,15 @@ _ASSIGNORS: Final = {
     "StickyAssignor": _COOPERATIVE,
     "CooperativeStickyAssignor": _COOPERATIVE,
 }
-# librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do.
-_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random"}
+# Java's defaults. With librdkafka's, a client that was disconnected tries again after ten seconds,
+# and an address that does not respond takes half a minute.
+_DEFAULTS: Final = {
+    "reconnect.backoff.max.ms": "1000",
+    "socket.connection.setup.timeout.ms": "10000",
+}
+# librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do, and
+# its limit of a record is a million bytes.
+_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", _RECORD_MAX: str(1 << 20)}
 # Java's consumers have no limit of a response. librdkafka's of 100 MB has no effect but that it
 # repeats the fetch of a larger batch for ever. Without the check, it returns the records of a
 # damaged batch as if they were sound, and ends before the rest.
@@ -235,7 +245,7 @@ def _level(name: str, value: str) -> str:
 
 
 def _translate(properties: Mapping[str, str]) -> dict[str, Any]:
-    config: dict[str, Any] = {
+    config: dict[str, Any] = _DEFAULTS | {
         _RENAMED.get(name, name): value.strip()  # as Java's clients do
         for name, value in properties.items()
         if not (name in _DROPPED or name in _LEVELS or name.startswith(_DROPPED_PREFIXES))

@@ -27,6 +27,8 @@ _FLUSH_S: Final = 0.5
 # The limit of the values in the queue. Keys and headers do not count.
 _QUEUE_KBYTES: Final = "queue.buffering.max.kbytes"
 _QUEUE_KBYTES_DEFAULT: Final = 1 << 20
+_RECORD_MAX: Final = "message.max.bytes"
+_RECORD_MAX_DEFAULT: Final = 1_000_000
 _RECORD_OVERHEAD_MAX: Final = 21  # Java's DefaultRecord.MAX_RECORD_OVERHEAD
 # librdkafka 2.16 warns that its share consumer is a preview.
 _ERRORS_ONLY: Final = "3"
@@ -97,6 +99,7 @@ class ToolProducer(Producer):  # type: ignore[misc]
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
         self._queue_bytes = 1024 * int_property(config, _QUEUE_KBYTES, _QUEUE_KBYTES_DEFAULT)
+        self._record_bytes_max = int_property(config, _RECORD_MAX, _RECORD_MAX_DEFAULT)
 
     def produce(
         self,
@@ -120,13 +123,13 @@ class ToolProducer(Producer):  # type: ignore[misc]
         except BufferError:
             if len(_as_bytes(value)) <= self._queue_bytes:
                 raise
-            size = _size_in_java(value, key, headers or ())
-            text = (
-                f"The message is {size} bytes when serialized which is larger than the total memory"
-                " buffer you have configured with the buffer.memory configuration."
-            )
-            error = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, text)
-            raise KafkaException(error) from None
+            limit = "the total memory buffer you have configured with the buffer.memory"
+            raise _too_large(_size_in_java(value, key, headers or ()), limit) from None
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                raise
+            limit = f"{self._record_bytes_max}, which is the value of the max.request.size"
+            raise _too_large(_size_in_java(value, key, headers or ()), limit) from None
 
     def poll(self, timeout: float = -1) -> int:
         with _fatal_errors():
@@ -137,6 +140,12 @@ class ToolProducer(Producer):  # type: ignore[misc]
         with _fatal_errors():
             queued: int = super().flush(timeout)
         return queued
+
+
+def _too_large(size: int, limit: str) -> KafkaException:
+    text = f"The message is {size} bytes when serialized which is larger than {limit}"
+    text += " configuration."
+    return KafkaException(KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, text))
 
 
 def _size_in_java(

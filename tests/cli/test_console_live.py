@@ -94,6 +94,16 @@ def test_a_group_goes_on_where_it_stopped(kafkapy: Kafkapy) -> None:
     assert kafkapy("console-consumer", *words, "3").stdout == "3\n4\n5\n"
 
 
+def test_a_record_as_large_as_javas_producers_send(kafkapy: Kafkapy) -> None:
+    topic = make_topic(kafkapy, "large")
+    sent = kafkapy("console-producer", "--topic", topic, stdin="x" * 1_040_000 + "\n")
+    assert (sent.stderr, sent.returncode) == ("", 0)
+    assert kafkapy("get-offsets", "--topic", topic).stdout == "large:0:1\n"
+    sent = kafkapy("console-producer", "--topic", topic, stdin="x" * 1_050_000 + "\n")
+    assert "larger than 1048576, which is the value of the max.request.size" in sent.stderr
+    assert kafkapy("get-offsets", "--topic", topic).stdout == "large:0:1\n"
+
+
 def test_a_damaged_batch_ends_its_readers(kafkapy: Kafkapy, broker: BrokerProcess) -> None:
     """They printed the records before the damage, which may be wrong, and waited for ever."""
     topic = make_topic(kafkapy, "damaged")

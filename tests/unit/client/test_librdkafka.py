@@ -95,6 +95,27 @@ def test_the_size_of_a_response_has_no_limit_as_in_javas_consumers() -> None:
         confluent_kafka.Consumer(made).close()
 
 
+def test_other_defaults_are_javas_too() -> None:
+    """A record of 1,010,000 bytes was refused, and a client was away for ten seconds."""
+    made = producer_config({})
+    Producer(made)
+    assert made["message.max.bytes"] == str(1 << 20)
+    for config in (made, consumer_config({"group.id": "g"}), share_consumer_config({})):
+        assert config["reconnect.backoff.max.ms"] == "1000"
+        assert config["socket.connection.setup.timeout.ms"] == "10000"
+    assert producer_config({"reconnect.backoff.ms": "5000"})["reconnect.backoff.max.ms"] == "5000"
+
+
+def test_the_age_of_metadata_is_the_time_of_a_refresh() -> None:
+    """librdkafka's own property of that name is about its cache: new partitions were found after
+    five minutes."""
+    for given, made in (("1000", "1000"), (str(2**31 - 1), "3600000")):
+        config = consumer_config({"group.id": "g", "metadata.max.age.ms": given})
+        confluent_kafka.Consumer(config).close()
+        assert config["topic.metadata.refresh.interval.ms"] == made
+        assert "metadata.max.age.ms" not in config
+
+
 def test_checksums_are_checked_as_in_javas_consumers() -> None:
     """librdkafka returned the records of a damaged batch as if they were sound."""
     for config in (consumer_config, share_consumer_config):
