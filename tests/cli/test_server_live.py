@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.storage.embedded_store_file import EMBEDDED_STORE_FILE
 from kafkapy.tools.local.broker_processes import broker_of
 from tests.harness.processes.broker_process import free_port
 from tests.harness.processes.kafkapy_process import Kafkapy
@@ -40,6 +41,31 @@ def test_start_in_the_background_use_and_stop(tmp_path: Path) -> None:
     assert (stopped.stdout, stopped.stderr, stopped.returncode) == ("", "", 0)
     assert server("stop", str(file)).stdout == "No kafka server to stop\n"
     assert not (log_dir / "kafkapy.pid").exists()
+
+
+def test_a_broker_whose_embedded_store_is_lost_does_not_start_without_its_topics(
+    tmp_path: Path,
+) -> None:
+    """It started with none. A topic that was created again could not have its old log."""
+    log_dir, port = tmp_path / "logs", free_port()
+    file = tmp_path / "server.properties"
+    file.write_text(f"log.dirs={log_dir}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n")
+    store, copy = log_dir / EMBEDDED_STORE_FILE, tmp_path / "copy"
+    assert server("start", str(file), "--daemon").returncode == 0
+    assert Kafkapy(f"127.0.0.1:{port}")("topics", "--create", "--topic", "t").returncode == 0
+    assert server("stop", str(file)).returncode == 0
+    store.rename(copy)
+    for _ in range(2):
+        refused = server("start", str(file), "--daemon")
+        assert refused.returncode == 1
+        assert "does not match the stored cluster id" in refused.stderr
+        assert "restore it from a copy" in refused.stderr
+    copy.rename(store)
+    assert server("start", str(file), "--daemon").returncode == 0
+    try:
+        assert Kafkapy(f"127.0.0.1:{port}")("topics", "--list").stdout == "t\n"
+    finally:
+        assert server("stop", str(file)).returncode == 0
 
 
 @pytest.mark.parametrize(

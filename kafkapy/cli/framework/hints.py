@@ -109,6 +109,11 @@ HINTS_BY_TEXT: Final = (
         "move that file elsewhere; the broker writes it again",
     ),
     (
+        r"does not match the stored cluster id",
+        "check zookeeper.connect, and its chroot. With the embedded store: the file embedded-store"
+        " is lost; restore it from a copy. For an empty cluster, move these directories elsewhere",
+    ),
+    (
         r"^the embedded store is damaged",
         "restore embedded-store, in the first directory of log.dirs, from a copy; it has the topics"
         " and configs, and their records are in the other files",

@@ -94,6 +94,7 @@ def test_the_code_of_what_was_refused_decides() -> None:
         ),
         ("All log directories are offline, the last by: [Errno 28]", "has room"),
         ("the embedded store is damaged: wrong length or CRC at byte 9", "from a copy"),
+        ("The cluster id a does not match the stored cluster id b in meta", "its chroot"),
     ],
 )
 def test_the_text_of_an_error_without_a_cause_decides(text: str, part: str) -> None:
