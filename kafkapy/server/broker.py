@@ -236,9 +236,7 @@ class Broker:
     async def _identify(self) -> None:
         await self._store.create_persistent_paths()
         stored = self._log_manager.stored_identity()
-        # A new id even if the log directories have one: it does not match theirs, so that a broker
-        # does not start without its topics in an empty store, perhaps of a wrong chroot.
-        proposed = str(Uuid.random(self.random))
+        proposed = str(Uuid.random(self.random))  # in an empty store, log directories do not match
         self._cluster_id = await self._store.get_or_create_cluster_id(proposed)
         self._broker_id = self.config.broker_id
         if self._broker_id < 0:
