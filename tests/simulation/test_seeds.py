@@ -19,7 +19,7 @@ from tests.simulation.simulation import Outcome, simulate
 
 SEEDS = (
     *(6, 13, 24, 27, 28, 68, 76, 77, 88, 110, 117, 122, 125, 128, 135),
-    *(143, 146, 147, 156, 189, 195, 196, 197, 211, 215, 221, 224, 229, 248, 256, 285),
+    *(143, 146, 147, 156, 189, 195, 196, 197, 211, 215, 221, 224, 229, 248, 256, 285, 331, 333),
 )
 """Seeds that together have every kind of fault and of client."""
 FIRST_NEW_SEED = int(os.environ.get("KAFKAPY_FIRST_NEW_SEED") or randrange(10**9, 2 * 10**9))
