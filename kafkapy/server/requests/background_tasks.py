@@ -15,9 +15,14 @@ class BackgroundTasks:
 
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
+        self._is_ended = False
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` in the background. A failure is logged."""
+        """Run `work` in the background. A failure is logged. After `cancel`, nothing is run: a
+        broker that stops must not join the cluster again when its session expires."""
+        if self._is_ended:
+            work.close()
+            return
         task = asyncio.get_running_loop().create_task(work)
         self._tasks[task] = None
         task.add_done_callback(self._finished)
@@ -29,6 +34,7 @@ class BackgroundTasks:
 
     async def cancel(self) -> None:
         """Cancel the running tasks, and wait until they have ended."""
+        self._is_ended = True
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -41,6 +41,9 @@ def test_nothing_runs_on_after_the_broker(caplog: pytest.LogCaptureFixture) -> N
         tasks.spawn(wait_for_ever())
         await asyncio.sleep(0)
         await tasks.cancel()
+        tasks.spawn(wait_for_ever())  # as a session does that expires now
+        await asyncio.sleep(0)
+        assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(scenario())
     assert ended == ["cancelled"]
