@@ -194,13 +194,13 @@ class Broker:
         self._metrics.broker_state = PENDING_CONTROLLED_SHUTDOWN
         await self._member.controlled_shutdown()
         self._metrics.broker_state = SHUTTING_DOWN
+        await self._control_requests.stop()
         self._acceptor.stop_accepting()
         await self._maintenance.stop()
         self.replicas.stop()
-        self._transactions.stop()
         self._verifier.close()
-        self._shares.stop()
-        self._groups.stop()
+        for coordinator in (self._transactions, self._shares, self._groups):
+            coordinator.stop()
         self._connections.close_all()
         await self._tasks.cancel()
         self._slices.close()

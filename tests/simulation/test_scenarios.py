@@ -11,10 +11,11 @@ import pytest
 
 from kafkapy.common.cluster_state import (
     EPOCH_DURING_DELETE,
+    LeaderAndIsrCommand,
     StopReplicaCommand,
     StopReplicaPartition,
 )
-from kafkapy.common.errors import LogDirFailure
+from kafkapy.common.errors import ErrorCode, LogDirFailure
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.replication.partition import Partition
@@ -23,6 +24,7 @@ from kafkapy.storage.flush_task import FlushTask
 from kafkapy.storage.log_append import LogAppendInfo
 from kafkapy.storage.unified_log import UnifiedLog
 from kafkapy.zk.stores import paths
+from tests.harness.storage.partitions import partition_state
 from tests.simulation.checkers.base import Violation
 from tests.simulation.clients import Client
 from tests.simulation.cluster import TOPIC
@@ -85,6 +87,37 @@ def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_once(
     state = simulation.cluster.znode(paths.partition_state(TOPIC, 0))
     assert state is not None
     assert sorted(state["isr"]) == [1, 2, 3]  # type: ignore[call-overload]
+
+
+def test_a_broker_that_stops_does_not_follow_again_for_its_own_controller(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It appended to logs that were closed as flushed (seed 24291102)."""
+    [node] = [n for n in simulation.world.nodes.values() if n.acting_controller is not None]
+    broker, others = node.built_broker, [i for i in (1, 2, 3) if i != node.broker_id]
+    assert broker is not None
+    partition = broker.replicas.get(*AT)
+    resign = broker.controller.stop
+    results = []
+
+    async def elect_and_resign(*limit: float) -> bool:
+        row = partition_state(
+            others[0], tuple(others), (1, 2, 3), partition.leader_epoch + 1,
+            topic=TOPIC, topic_id=partition.topic_id,
+        )  # fmt: skip
+        epochs = broker.replicas.controller_epoch, broker._member.broker_epoch
+        command = LeaderAndIsrCommand(node.broker_id, *epochs, [row])
+        results.append(await broker._control_requests.apply(command))
+        return await resign(*limit)
+
+    monkeypatch.setattr(broker.controller, "stop", elect_and_resign)
+    node.stop()
+    while not results:
+        run_for(simulation, MS_US)
+    assert [each.error for each in results] == [ErrorCode.STALE_BROKER_EPOCH]
+    assert not broker._member._fetchers._fetchers
+    run_for(simulation, 2 * SECOND_US)
+    assert not simulation.world.faults
 
 
 def thread_times(simulation: Simulation) -> set[int]:

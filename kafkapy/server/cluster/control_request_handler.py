@@ -75,6 +75,8 @@ class ControlRequestHandler:
         self._configs = configs
         self._store = store
         self._apply_lock = asyncio.Lock()  # fair: in order of arrival
+        self._change_lock = asyncio.Lock()  # for the part of a command that changes replicas
+        self._is_stopped = False
         self._own_correlation_ids = itertools.count()
         self._checked_controller_epoch = -1
         self.broker_epoch = self.leader_and_isr_epoch = -1
@@ -109,6 +111,14 @@ class ControlRequestHandler:
         if isinstance(command, UpdateMetadataCommand) and not result.error:
             await self._remove_deleted_if_new_controller(command.controller_epoch, topics_before)
         return result
+
+    async def stop(self) -> None:
+        """Refuse later commands, and wait for the one that is changing replicas. A controller on
+        this broker sends commands until it has resigned: a partition that became leader or follower
+        then would append to a log that is closed."""
+        self._is_stopped = True
+        async with self._change_lock:
+            pass
 
     async def _remove_deleted_if_new_controller(
         self, controller_epoch: int, topics_before: Mapping[str, TopicImage]
@@ -152,35 +162,46 @@ class ControlRequestHandler:
                 self._update_metadata(command, next(self._own_correlation_ids))
 
     async def _apply(self, command: Command, correlation_id: int) -> CommandResult:
-        match command:
-            case LeaderAndIsrCommand():
-                return await self._leader_and_isr(command, correlation_id)
-            case UpdateMetadataCommand():
-                return self._update_metadata(command, correlation_id)
-            case StopReplicaCommand():
-                result = await self._replicas.stop_replicas(command, correlation_id)
-                self._metrics.keep_topics(self._replicas.partitions)
-                return result
-
-    async def _leader_and_isr(
-        self, command: LeaderAndIsrCommand, correlation_id: int
-    ) -> CommandResult:
-        """Become leader or follower. New logs get the current configs in ZooKeeper."""
         # The command may be the first in a registration that this broker does not know yet.
         broker_epoch = max(command.broker_epoch, self.broker_epoch)
-        configs, topics = self._configs.topic_overrides, {row.topic for row in command.partitions}
-        new = sorted(topics - self._replicas.partitions.keys())
-        try:
-            for chunk in chunks(new):
-                await asyncio.gather(*map(self._read_configs, chunk))
-        except KafkapyError as error:
-            logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
-            return CommandResult(ErrorCode.UNKNOWN_SERVER_ERROR)
+        if isinstance(command, LeaderAndIsrCommand):
+            error = await self._read_new_configs(command)
+            if error is not ErrorCode.NONE:
+                return CommandResult(error)
+        async with self._change_lock:
+            if self._is_stopped:
+                return CommandResult(ErrorCode.STALE_BROKER_EPOCH)
+            match command:
+                case LeaderAndIsrCommand():
+                    return await self._leader_and_isr(command, broker_epoch, correlation_id)
+                case UpdateMetadataCommand():
+                    return self._update_metadata(command, correlation_id)
+                case StopReplicaCommand():
+                    result = await self._replicas.stop_replicas(command, correlation_id)
+                    self._metrics.keep_topics(self._replicas.partitions)
+                    return result
+
+    async def _leader_and_isr(
+        self, command: LeaderAndIsrCommand, broker_epoch: int, correlation_id: int
+    ) -> CommandResult:
+        """Become leader or follower."""
         # Not a copy: a config may change before the last of many logs is created.
+        configs = self._configs.topic_overrides
         result = await self._replicas.become_leader_or_follower(command, configs, correlation_id)
         if not result.error:
             self.leader_and_isr_epoch = broker_epoch
         return result
+
+    async def _read_new_configs(self, command: LeaderAndIsrCommand) -> ErrorCode:
+        """Read the current configs of new topics from ZooKeeper, for their logs."""
+        topics = {row.topic for row in command.partitions}
+        try:
+            for chunk in chunks(sorted(topics - self._replicas.partitions.keys())):
+                await asyncio.gather(*map(self._read_configs, chunk))
+        except KafkapyError as error:
+            logger.error("Cannot read the topic configs for a LeaderAndIsr request: %s", error)
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        return ErrorCode.NONE
 
     async def _read_configs(self, topic: str) -> None:
         """Read a topic's configs from ZooKeeper. An unreadable znode is logged, and the old configs

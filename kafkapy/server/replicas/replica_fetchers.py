@@ -67,15 +67,12 @@ class ReplicaFetchers:
         self._fetchers: dict[tuple[int, int], _FetcherTask] = {}
         self._fetcher_keys: dict[TopicPartition, tuple[int, int]] = {}
         self._waiting: dict[TopicPartition, Partition] = {}
-        self._is_stopped = False
 
     def follow(self, partition: Partition) -> None:
         """Start to fetch a partition from its leader, or wait until the leader is known."""
         topic_partition = partition.topic_partition
         self.unfollow(topic_partition)
-        # Its disk may have failed before, in the same request. While the broker stops, the
-        # controller in it may still send LeaderAndIsr, and a fetch would append to a closed log.
-        if self._is_stopped or not partition.is_served:
+        if not partition.is_served:  # its disk failed before, in the same request
             return
         endpoint = self._endpoint(partition.leader_id)
         if endpoint is None:
@@ -133,8 +130,7 @@ class ReplicaFetchers:
             self.follow(partition)
 
     def stop(self) -> None:
-        """End all fetchers. No partition is followed any more."""
-        self._is_stopped = True
+        """End all fetchers."""
         for task in self._fetchers.values():
             task.stop()
         self._fetchers.clear()

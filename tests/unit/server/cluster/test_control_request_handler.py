@@ -108,6 +108,51 @@ def test_configs_in_a_broken_znode_cost_no_topic_its_leader(receiving: Receiving
     assert receiving.parts.replicas.get("t", 0).log.config.max_message_bytes == 66
 
 
+def test_a_broker_that_stops_changes_nothing_for_its_own_controller(receiving: Receiving) -> None:
+    """It followed again, and appended to logs that it had closed as flushed."""
+    run(receiving.receiver.stop())
+    for command in (leading(), metadata("t"), stopping()):
+        assert receiving.apply(command) == STALE_BROKER
+    assert not receiving.hosted()
+    assert not receiving.parts.metadata.image.topics
+
+
+@pytest.mark.parametrize("waits_for_store", [False, True])
+def test_the_end_waits_for_changes_and_not_for_zookeeper(
+    receiving: Receiving, monkeypatch: pytest.MonkeyPatch, waits_for_store: bool
+) -> None:
+    goes_on, steps = asyncio.Event(), []
+    target, name = receiving.parts.replicas, "become_leader_or_follower"
+    if waits_for_store:
+        target, name = receiving.store.configs, "get"
+    original = getattr(target, name)
+
+    async def slow(*words: Any) -> Any:
+        steps.append("begins")
+        await goes_on.wait()
+        return await original(*words)
+
+    monkeypatch.setattr(target, name, slow)
+
+    async def scene() -> CommandResult:
+        applying = asyncio.create_task(receiving.receiver.apply(leading()))
+        while not steps:
+            await asyncio.sleep(0)
+        ending = asyncio.create_task(receiving.receiver.stop())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert ending.done() is waits_for_store
+        goes_on.set()
+        await ending
+        return await applying
+
+    result = asyncio.run(scene())
+    if waits_for_store:
+        assert (result, receiving.hosted()) == (STALE_BROKER, [])
+    else:
+        assert (result.partition_errors, receiving.hosted()) == ({T0: ErrorCode.NONE}, [T0])
+
+
 def test_a_topic_that_grows_keeps_the_configs_it_has(receiving: Receiving) -> None:
     receiving.apply(leading())
     receiving.parts.configs.topic_overrides["t"] = {"max.message.bytes": "88"}

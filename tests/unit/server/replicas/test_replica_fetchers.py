@@ -97,25 +97,6 @@ def test_a_leader_that_comes_back_elsewhere_has_one_fetcher(tmp_path: Path) -> N
     asyncio.run(scene())
 
 
-def test_nothing_is_followed_after_the_end(tmp_path: Path) -> None:
-    """A fetch appended to a log that was closed as flushed, and a power cut took its records."""
-
-    async def scene() -> None:
-        parts = Parts(tmp_path)
-        known: dict[int, Endpoint] = {}
-        fetchers = new_fetchers(parts, known)
-        parts.apply_leader_and_isr(partition_state(leader=LEADER, isr=(LEADER, 1)))
-        partition = parts.replicas.partitions["t"][0]
-        fetchers.stop()
-        fetchers.follow(partition)
-        known[LEADER] = new_endpoint()
-        fetchers.follow(partition)
-        fetchers.metadata_changed()
-        assert not followed(partition, fetchers)
-
-    asyncio.run(scene())
-
-
 def test_a_leader_epoch_that_begins_in_many_partitions_costs_one_wait(tmp_path: Path) -> None:
     """After a failover. One by one, acks=all waits for a thousand partitions' small files."""
     count = 20
