@@ -22,7 +22,7 @@ from kafkapy.security.kerberos.login import kerberos_login
 from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
 from kafkapy.security.tls import stores as tls_stores
 
-_RECORD_MAX: Final = "message.max.bytes"
+RECORD_MAX: Final = "message.max.bytes"
 _METADATA_AGE: Final = "topic.metadata.refresh.interval.ms"
 _DELIVERY_TIMEOUT: Final = "message.timeout.ms"
 _DELIVERY_TIMEOUT_MS: Final = 120_000  # Java's default
@@ -32,7 +32,7 @@ _RENAMED: Final = {
     "send.buffer.bytes": "socket.send.buffer.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "fetch.max.wait.ms": "fetch.wait.max.ms",
-    "max.request.size": _RECORD_MAX,
+    "max.request.size": RECORD_MAX,
     "metadata.max.age.ms": _METADATA_AGE,  # not librdkafka's own of that name: its cache
     "delivery.timeout.ms": _DELIVERY_TIMEOUT,
     "ssl.truststore.certificates": "ssl.ca.pem",
@@ -59,7 +59,7 @@ _LIMITS: Final = {
     _IN_FLIGHT: (1, 1_000_000),
     "max.partition.fetch.bytes": (1, 1_000_000_000),
     "max.poll.interval.ms": (1, 86_400_000),
-    _RECORD_MAX: (1000, 1_000_000_000),
+    RECORD_MAX: (1000, 1_000_000_000),
     _METADATA_AGE: (-1, 3_600_000),
     "reconnect.backoff.max.ms": (0, 3_600_000),
     "reconnect.backoff.ms": (0, 3_600_000),
@@ -136,10 +136,10 @@ _DEFAULTS: Final = {
 }
 # librdkafka's CRC-32 partitioner would map keys to other partitions than Java's producers do, and
 # its limit of a record is a million bytes.
-_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", _RECORD_MAX: str(1 << 20)}
+_PRODUCER_DEFAULTS: Final = {"partitioner": "murmur2_random", RECORD_MAX: str(1 << 20)}
 # Java's consumers have no limit of a response. librdkafka's of 100 MB has no effect but that it
 # repeats the fetch of a larger batch for ever. Without the check, it returns the records of a
-# damaged batch as if they were sound, and ends before the rest.
+# damaged batch as if they were sound, and no later ones.
 _READER_DEFAULTS: Final = {"receive.message.max.bytes": str(2**31 - 1), "check.crcs": "true"}
 _CONSUMER_DEFAULTS: Final = _READER_DEFAULTS | {
     "isolation.level": "read_uncommitted",

@@ -236,7 +236,7 @@ class Broker:
     async def _identify(self) -> None:
         await self._store.create_persistent_paths()
         stored = self._log_manager.stored_identity()
-        proposed = str(Uuid.random(self.random))  # in an empty store, log directories do not match
+        proposed = str(Uuid.random(self.random))  # matches no used log directory
         self._cluster_id = await self._store.get_or_create_cluster_id(proposed)
         self._broker_id = self.config.broker_id
         if self._broker_id < 0:

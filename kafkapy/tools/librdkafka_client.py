@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 
-from kafkapy.client.librdkafka import consumer_config, producer_config, share_consumer_config
+from kafkapy.client.librdkafka import (
+    RECORD_MAX,
+    consumer_config,
+    producer_config,
+    share_consumer_config,
+)
 from kafkapy.client.properties import int_property, parse_bootstrap_servers
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, one_of
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
@@ -27,7 +32,6 @@ _FLUSH_S: Final = 0.5
 # The limit of the values in the queue. Keys and headers do not count.
 _QUEUE_KBYTES: Final = "queue.buffering.max.kbytes"
 _QUEUE_KBYTES_DEFAULT: Final = 1 << 20
-_RECORD_MAX: Final = "message.max.bytes"
 _RECORD_MAX_DEFAULT: Final = 1_000_000
 _RECORD_OVERHEAD_MAX: Final = 21  # Java's DefaultRecord.MAX_RECORD_OVERHEAD
 # librdkafka 2.16 warns that its share consumer is a preview.
@@ -99,7 +103,7 @@ class ToolProducer(Producer):  # type: ignore[misc]
     def __init__(self, config: Mapping[str, Any]) -> None:
         super().__init__(config)
         self._queue_bytes = 1024 * int_property(config, _QUEUE_KBYTES, _QUEUE_KBYTES_DEFAULT)
-        self._record_bytes_max = int_property(config, _RECORD_MAX, _RECORD_MAX_DEFAULT)
+        self._record_bytes_max = int_property(config, RECORD_MAX, _RECORD_MAX_DEFAULT)
 
     def produce(
         self,

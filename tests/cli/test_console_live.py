@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 
@@ -13,6 +12,7 @@ from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.kafkapy_process import Kafkapy
 from tests.harness.processes.topics import create_topic
 from tests.harness.processes.waiting import wait_until
+from tests.harness.storage.batches import flip
 
 
 @pytest.fixture(scope="module")
@@ -112,11 +112,7 @@ def test_a_damaged_batch_ends_its_readers(kafkapy: Kafkapy, broker: BrokerProces
     reset = kafkapy("share-groups", "--reset-offsets", *group, "--to-earliest", "--execute")
     assert reset.returncode == 0, reset.stderr
     [log] = (broker.log_dir / f"{topic}-0").glob("*.log")
-    with log.open("r+b") as file:
-        file.seek(-1, os.SEEK_END)
-        last = file.read(1)
-        file.seek(-1, os.SEEK_END)
-        file.write(bytes([last[0] ^ 1]))
+    flip(log, 8 * log.stat().st_size - 8)
     read = kafkapy("console-consumer", "--topic", topic, "--from-beginning")
     assert (read.stdout, read.returncode) == ("", 1)
     assert "failed CRC32C check" in read.stderr

@@ -52,8 +52,11 @@ def test_a_broker_whose_embedded_store_is_lost_does_not_start_without_its_topics
     file.write_text(f"log.dirs={log_dir}\nlisteners=PLAINTEXT://127.0.0.1:{port}\n")
     store, copy = log_dir / EMBEDDED_STORE_FILE, tmp_path / "copy"
     assert server("start", str(file), "--daemon").returncode == 0
-    assert Kafkapy(f"127.0.0.1:{port}")("topics", "--create", "--topic", "t").returncode == 0
-    assert server("stop", str(file)).returncode == 0
+    try:
+        created = Kafkapy(f"127.0.0.1:{port}")("topics", "--create", "--topic", "t")
+        assert created.returncode == 0
+    finally:
+        assert server("stop", str(file)).returncode == 0
     store.rename(copy)
     for _ in range(2):
         refused = server("start", str(file), "--daemon")

@@ -92,7 +92,7 @@ def test_a_session_that_expires_while_the_broker_rejoins_is_replaced_once(
 def test_a_broker_that_stops_does_not_follow_again_for_its_own_controller(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It appended to logs that were closed as flushed (seed 24291102)."""
+    """It appended to logs that were closed as flushed."""
     [node] = [n for n in simulation.world.nodes.values() if n.acting_controller is not None]
     broker, others = node.built_broker, [i for i in (1, 2, 3) if i != node.broker_id]
     assert broker is not None

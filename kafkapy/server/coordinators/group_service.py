@@ -87,7 +87,7 @@ class GroupService(CoordinatorService[GroupCoordinator, GroupEffects]):
         failure, known_epoch = ErrorCode.NONE, 0
 
         def answered(key: SharePartitionKey, result: StateResult) -> None:
-            if result.error is ErrorCode.FENCED_STATE_EPOCH:  # the answer does not have the epoch
+            if result.error is ErrorCode.FENCED_STATE_EPOCH:  # this response has no epoch
                 send(ReadSummary(key), summarized)
             else:
                 ended(result.error)

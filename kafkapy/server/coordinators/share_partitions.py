@@ -202,9 +202,9 @@ class SharePartitions:
                 self._drop(key)
 
     def take_error(self, leader_share: LeaderSharePartition) -> ErrorCode:
-        """The reason why a share partition cannot be loaded, for one fetch. It is loaded again
-        after `_RELOAD_DELAY_S`, for which other fetches wait: librdkafka sends the next one at
-        once, so that thousands of them a second failed."""
+        """Return to one fetch why a share partition cannot be loaded. Other fetches wait until it
+        is loaded again, after `_RELOAD_DELAY_S`. librdkafka sends its next fetch at once: thousands
+        a second failed."""
         error, leader_share.error = leader_share.error, ErrorCode.NONE
         self._call_later(_RELOAD_DELAY_S, lambda: self.unload(leader_share))
         return error

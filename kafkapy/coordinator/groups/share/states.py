@@ -115,7 +115,7 @@ def states_initialized(
 
     With FENCED_STATE_EPOCH, the share coordinator has all states, the latest of `known_epoch`. If
     the group is in an earlier epoch, its log has lost its end. Its members go on with those states,
-    and the group in that epoch. In Kafka they wait until the group's epoch has grown by itself."""
+    and the group in that epoch. In Kafka they wait until other changes have raised its epoch."""
     if core.registry.check(request.group_id) is not ErrorCode.NONE:
         return
     group = core.registry.find(request.group_id)

@@ -333,10 +333,19 @@ def test_a_new_leader_writes_nothing_when_its_log_is_replicated(successor: Parts
     assert partition.log.log_end_offset == loaded
 
 
-def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> None:
-    sent: list[tuple[InitializeState, Callable[[StateResult], None]]] = []
+Sent = list[tuple[Any, Callable[[StateResult], None]]]
+
+
+@pytest.fixture
+def sent(parts: Parts) -> Sent:
+    """The requests to the share coordinator, with the functions that answer them."""
+    sent: Sent = []
     persister: Any = SimpleNamespace(send=lambda *row: sent.append(row))
     parts.groups.set_share_persister(persister)
+    return sent
+
+
+def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts, sent: Sent) -> None:
     parts.announce("t")
     parts.waiter.mark_complete()
     partition = parts.coordinate(isr=(1, 2))
@@ -366,12 +375,9 @@ def test_share_partitions_begin_when_the_log_has_their_group(parts: Parts) -> No
 )
 @pytest.mark.parametrize("is_first", [False, True])
 def test_a_group_goes_on_with_states_of_later_epochs_if_there_are_all(
-    parts: Parts, other: ErrorCode, is_first: bool
+    parts: Parts, sent: Sent, other: ErrorCode, is_first: bool
 ) -> None:
     second = topic_id(2)
-    sent: list[tuple[Any, Callable[[StateResult], None]]] = []
-    persister: Any = SimpleNamespace(send=lambda *row: sent.append(row))
-    parts.groups.set_share_persister(persister)
     parts.announce("t")
     parts.announce("u", topic_id=second)
     parts.waiter.mark_complete()
