@@ -63,6 +63,8 @@ class Decisions(Checker):
         self._key: PartitionKey | None = None
         self._read: dict[PartitionKey, tuple[int, int]] = {}
         """The leader epoch, and the position up to which that leader's log was read."""
+        self._leaders: dict[PartitionKey, int] = {}
+        """The broker whose log was read last."""
         self._decisions: defaultdict[int, list[_Decision]] = defaultdict(list)
         """The decisions of each producer id, by offset: the last one counts."""
         self._first_epochs: dict[int, int] = {}
@@ -74,11 +76,24 @@ class Decisions(Checker):
         """Completed transactions of this step, which may have moved the high watermark first."""
 
     def on_partition(self, node: Node, key: PartitionKey, partition: Partition) -> None:
-        if not partition.is_leader or not self.cluster.plan.transactional_ids:
-            return
+        if partition.is_leader and self.cluster.plan.transactional_ids:
+            self._read_log(node, key, partition)
+
+    def on_stopped_serving(self, node: Node, key: PartitionKey, partition: Partition) -> None:
+        """Read the last appends of a leader. A coordinator may get its response, or may be the
+        broker itself, which has lost only this log directory."""
+        epoch, _ = self._read.get(key, (-1, 0))
+        led = self._leaders.get(key) == node.broker_id and epoch == partition.leader_epoch
+        if led:
+            self._read_log(node, key, partition)
+        else:
+            self.on_partition(node, key, partition)
+
+    def _read_log(self, node: Node, key: PartitionKey, partition: Partition) -> None:
         epoch, position = self._read.get(key, (-1, 0))
         if partition.leader_epoch < epoch:
             return
+        self._leaders[key] = node.broker_id
         log = partition.log
         if partition.leader_epoch > epoch:
             # Above the committed end, this leader's log may differ.
