@@ -160,3 +160,33 @@ def test_a_gap_is_allowed_without_the_recovery_checkpoint(
     [loss] = checker.cluster.history.losses[at]
     assert (loss.kept, loss.end) == (5, 10)
     assert committed.batches == batches
+
+
+@pytest.mark.parametrize("lacks", [False, True])
+def test_a_batch_around_the_high_watermark_is_checked_once_all_of_it_is_committed(
+    lacks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seed 24195871: DeleteRecords put the log start inside a batch, where a follower began."""
+    at = TopicPartition("trimmed", 0)
+    key = PartitionKey("id", at)
+    batches = {base: _Batch(base + 3, 0, base) for base in (31, 34)}
+    checker = new_checker(allows_unclean_elections=False)
+    log = SimpleNamespace(log_start_offset=31, log_end_offset=37, high_watermark=33)
+    leader: Any = SimpleNamespace(topic_partition=at, is_leader=True, leader_epoch=0, log=log)
+    committed = _Committed()
+    committed.batches, committed.end = dict(batches), 37
+    if lacks:
+        del batches[31]
+
+    def batches_below(_: object, start: int, end: int) -> list[tuple[int, _Batch]]:
+        found = batches.items()
+        return [(base, b) for base, b in found if start < b.next_offset <= end]
+
+    monkeypatch.setattr(checker, "_batches", batches_below)
+    checker._compare(NODES[1], key, leader, committed, may_commit=True)
+    log.high_watermark = 37
+    if lacks:
+        with pytest.raises(Violation, match="broker 1 has no batch from 31 to 34"):
+            checker._compare(NODES[1], key, leader, committed, may_commit=True)
+        return
+    checker._compare(NODES[1], key, leader, committed, may_commit=True)
