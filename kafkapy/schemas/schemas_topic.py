@@ -6,6 +6,7 @@ reads to the end of the topic decides on the latest state. No leader is needed.
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as Position
 
+from kafkapy.admin.configs import Resource, describe_configs
 from kafkapy.admin.topics import NewTopic, create_topic
 from kafkapy.client.batch_producer import BatchProducer
 from kafkapy.client.cluster import Cluster
@@ -22,6 +24,7 @@ from kafkapy.client.librdkafka import consumer_config
 from kafkapy.client.offsets import LATEST_TIMESTAMP
 from kafkapy.client.producer_settings import ProducerSettings
 from kafkapy.client.transaction import Transaction
+from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.record.builder import RecordData, build_batch
@@ -35,13 +38,16 @@ _FETCH_WAIT_MS: Final = 10  # the broker answers a fetch at the end of the parti
 _BATCH_RECORDS: Final = 500
 _PAUSE_S: Final = 0.1
 _PAUSE_MAX_S: Final = 2.0
+_POLICY: Final = "cleanup.policy"
+
+log: Final = logging.getLogger("kafkapy.schemas")
 
 
 def create_if_missing(cluster: Cluster, name: str) -> None:
     """Create the topic with one partition, compacted, on up to three brokers.
 
     Raises:
-        ConfigError: there is one with several partitions.
+        ConfigError: there is one with several partitions, or one whose records are deleted.
         ApiError: it can be neither described nor created.
     """
     found = cluster.metadata([name], refresh=True)
@@ -49,7 +55,7 @@ def create_if_missing(cluster: Cluster, name: str) -> None:
     if topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         replicas = min(REPLICAS_MAX, len(found.brokers))
         try:
-            configs = {"cleanup.policy": "compact"}
+            configs = {_POLICY: "compact"}
             create_topic(cluster, NewTopic(name, 1, replicas, configs=configs))
         except ApiError as error:
             if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
@@ -59,6 +65,27 @@ def create_if_missing(cluster: Cluster, name: str) -> None:
     elif len(topic.partitions) != 1:
         raise ConfigError(
             f"Topic {name} has {len(topic.partitions)} partitions; the topic of schemas has one"
+        )
+    else:
+        _check_policy(cluster, name)
+
+
+def _check_policy(cluster: Cluster, name: str) -> None:
+    """
+    Raises:
+        ConfigError: brokers delete records, by default after a week.
+    """
+    topic = Resource(ResourceType.TOPIC, name)
+    try:
+        configs = describe_configs(cluster, [topic], synonyms=False)[topic]
+    except ApiError as error:  # the login may lack DescribeConfigs
+        log.warning("The %s of topic %s is not known: %s", _POLICY, name, error.message)
+        return
+    policy = next((each.value for each in configs if each.name == _POLICY), None)
+    if policy != "compact":
+        raise ConfigError(
+            f"Topic {name} has {_POLICY}={policy}, by which brokers delete schemas. Set"
+            f" {_POLICY}=compact with 'kafkapy configs --alter --topic {name}'"
         )
 
 

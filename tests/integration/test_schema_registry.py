@@ -342,6 +342,7 @@ def test_https(broker: BrokerProcess, tmp_path: Path) -> None:
         (("--tls-certificate", "/nope"), "--tls-certificate /nope: "),
         (("--users", "/nope"), "Cannot read /nope: No such file or directory"),
         (("--topic", "several"), "Topic several has 2 partitions; the topic of schemas has one"),
+        (("--topic", "expires"), "Topic expires has cleanup.policy=delete, by which"),
         (("--listener", "{taken}"), "Cannot listen on {taken}: "),
     ],
 )
@@ -350,6 +351,7 @@ def test_a_start_that_fails_says_why(
 ) -> None:
     kafkapy = Kafkapy(broker.bootstrap_servers)
     kafkapy("topics", "--create", "--topic", "several", "--partitions", "2", "--if-not-exists")
+    kafkapy("topics", "--create", "--topic", "expires", "--if-not-exists")
     taken = broker.bootstrap_servers
     given = [word.format(taken=taken) for word in words]
     if "--listener" not in given:
