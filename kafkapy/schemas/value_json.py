@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from google.protobuf import json_format
 from google.protobuf.descriptor import Descriptor
-from google.protobuf.message import DecodeError, EncodeError
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from kafkapy.schemas.avro_json import from_avro, to_avro
 from kafkapy.schemas.avro_schema import AvroSchema
 from kafkapy.schemas.json_schema import JsonSchema
 from kafkapy.schemas.parsed_schema import InvalidSchema, ParsedSchema
+from kafkapy.schemas.protobuf_json import message_fields, message_of_json
 from kafkapy.schemas.protobuf_schema import ProtobufSchema
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
 from kafkapy.schemas.schema_types import parse_text
@@ -76,7 +77,7 @@ def encoder(registered: RegisteredSchema) -> Convert:
         if path is None or message is None:
             raise CorruptValue(f"the schema {registered.schema_id} has no message")
         beginning += path_bytes(path)
-        return lambda text: beginning + _to_protobuf(message, text)
+        return lambda text: beginning + message_of_json(text, message).SerializeToString()
     if isinstance(schema, AvroSchema):
         return lambda text: beginning + to_avro(schema.root, _load(text))
     assert isinstance(schema, JsonSchema)
@@ -121,15 +122,7 @@ def _from_protobuf(messages: dict[MessagePath, Descriptor], payload: bytes) -> b
         raise CorruptValue(f"its schema has no message at {list(path)}")
     try:
         message = GetMessageClass(messages[path]).FromString(content)
-        found = json_format.MessageToDict(message, always_print_fields_with_no_presence=True)
+        found = message_fields(message, always_print_fields_with_no_presence=True)
     except (DecodeError, json_format.Error, TypeError, ValueError) as error:
         raise CorruptValue(f"it is not of its schema: {error}") from error
     return _compact(found)
-
-
-def _to_protobuf(message: Descriptor, text: bytes) -> bytes:
-    try:
-        found = json_format.Parse(text, GetMessageClass(message)())
-        return bytes(found.SerializeToString())
-    except (json_format.ParseError, EncodeError, ValueError) as error:
-        raise CorruptValue(" ".join(str(error).split())) from error

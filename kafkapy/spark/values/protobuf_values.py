@@ -3,6 +3,7 @@ field without presence has its default, and unsigned numbers keep their values."
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -14,6 +15,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from kafkapy.common.errors import ConfigError
 from kafkapy.schemas.parsed_schema import InvalidSchema
+from kafkapy.schemas.protobuf_json import message_fields, message_of_json
 from kafkapy.schemas.protobuf_schema import parse_protobuf_schema
 from kafkapy.schemas.records import SchemaType
 from kafkapy.schemas.registry_client import RegisteredSchema, RegistryClient
@@ -203,7 +205,7 @@ def _message(message: Descriptor, enclosing: tuple[str, ...]) -> _Type:
     if message.full_name == "google.protobuf.Duration":
         return _Type(pa.duration("us"), _to_us, restored("FromTimedelta"))
     if _contains_itself(message, message.full_name, set()) or message.full_name in enclosing:
-        return _Type(pa.string(), _to_json, lambda text: json_format.Parse(text, message_class()))
+        return _Type(pa.string(), _to_json, lambda text: message_of_json(text, message))
     return _struct(message, enclosing)
 
 
@@ -257,4 +259,4 @@ def _to_us(value: Any) -> int:
 
 
 def _to_json(message: Message) -> str:
-    return str(json_format.MessageToJson(message, preserving_proto_field_name=True, indent=None))
+    return json.dumps(message_fields(message, preserving_proto_field_name=True))
