@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from kafkapy.schemas.contract import Contract, read_contract
+
+NUMBER_MAX: Final = 2**31 - 1
+"""The highest version and the highest id."""
 
 
 class SchemaType(StrEnum):
@@ -166,8 +171,8 @@ def read_version(value: bytes) -> Version:
     try:
         return Version(
             str(fields["subject"]),
-            int(fields["version"]),
-            int(fields["id"]),
+            number_of(fields["version"]),
+            number_of(fields["id"]),
             StoredSchema(
                 SchemaType(fields.get("schemaType") or "AVRO"),
                 str(fields["schema"]),
@@ -219,12 +224,28 @@ def read_config(given: Mapping[str, Any]) -> Config:
 
 
 def fields_of(data: bytes) -> Mapping[str, Any]:
-    """The fields of a key or a value; empty if it is not JSON of an object."""
-    try:
-        found = json.loads(data)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    """The fields of a key or a value.
+
+    Raises:
+        ValueError: it is not JSON of an object. Infinite numbers, lone surrogates and deep nesting,
+            which `json` accepts or answers with other errors, are not JSON either.
+    """
+    found = orjson.loads(data)
+    if not isinstance(found, dict):
+        raise ValueError("it is not JSON of an object")
+    return found
+
+
+def number_of(given: Any) -> int:
+    """A version or an id.
+
+    Raises:
+        TypeError, ValueError: not a number of 31 bits.
+    """
+    found = int(given)
+    if not 0 <= found <= NUMBER_MAX:
+        raise ValueError(f"{given} is not a number up to {NUMBER_MAX}")
+    return found
 
 
 def _schema_key(subject: str, version: int) -> bytes:

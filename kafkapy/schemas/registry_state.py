@@ -14,6 +14,7 @@ from kafkapy.schemas.records import (
     StoredSchema,
     Version,
     fields_of,
+    number_of,
     read_config,
     read_version,
 )
@@ -22,6 +23,8 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 CONTEXT: Final = ":."  # what the names of subjects of contexts begin with
+
+_SHOWN_BYTES: Final = 500  # of a key in the log
 
 log: Final = logging.getLogger("kafkapy.schemas")
 
@@ -42,18 +45,18 @@ class RegistryState:
     def apply(self, record: Record) -> None:
         """Apply the next record. One that is not understood is logged, and skipped; so is one of a
         context, which counts its ids apart."""
-        key = fields_of(record.key)
-        subject, value = key.get("subject"), record.value
         try:
+            key = fields_of(record.key)
+            subject, value = key.get("subject"), record.value
             if isinstance(subject, str) and subject.startswith(CONTEXT):
                 raise ValueError("contexts are not supported")
             match key.get("keytype"):
                 case "SCHEMA" if value is not None:
                     self._put(read_version(value))
                 case "SCHEMA":
-                    self._remove(str(subject), int(key["version"]))
+                    self._remove(str(subject), number_of(key["version"]))
                 case "DELETE_SUBJECT" if value is not None:
-                    self._mark_deleted(str(subject), int(fields_of(value)["version"]))
+                    self._mark_deleted(str(subject), number_of(fields_of(value)["version"]))
                 case "CONFIG":
                     config = None if value is None else read_config(fields_of(value))
                     _set(self.configs, subject, config)
@@ -61,7 +64,7 @@ class RegistryState:
                     mode = None if value is None else fields_of(value).get("mode")
                     _set(self.modes, subject, mode and Mode(mode))
         except (KeyError, TypeError, ValueError) as error:
-            log.warning("A record of schemas is skipped: %r: %s", record.key, error)
+            log.warning("A record of schemas is skipped: %r: %s", record.key[:_SHOWN_BYTES], error)
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
         """The versions of a subject, ascending; soft-deleted ones too if `deleted`."""

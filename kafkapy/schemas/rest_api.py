@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kafkapy.schemas import rest_errors as errors
 from kafkapy.schemas.contract import Contract, read_contract
 from kafkapy.schemas.records import (
+    NUMBER_MAX,
     Config,
     Level,
     Mode,
@@ -29,7 +30,6 @@ E = TypeVar("E", bound=StrEnum)
 T = TypeVar("T")
 
 _LATEST: Final = ("latest", "-1")
-_NUMBER_MAX: Final = 2**31 - 1
 _DIGITS_MAX: Final = 10
 _DEFAULT_CONTEXT: Final = ":.:"
 # The fields of a registration and of settings that change something, and are not supported.
@@ -446,8 +446,8 @@ def _positive(body: Mapping[str, Any], name: str) -> int | None:
     found = body.get(name)
     if found is None:
         return None
-    if not isinstance(found, int) or found > _NUMBER_MAX:
-        raise RestError(42201, f"Invalid schema: '{name}' is not a number up to {_NUMBER_MAX}")
+    if not isinstance(found, int) or found > NUMBER_MAX:
+        raise RestError(42201, f"Invalid schema: '{name}' is not a number up to {NUMBER_MAX}")
     return found if found > 0 else None
 
 
@@ -462,7 +462,7 @@ def _natural(text: str) -> int | None:
     """A number of 31 bits, None if the text is not one."""
     if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
         return None
-    return int(text) if int(text) <= _NUMBER_MAX else None
+    return int(text) if int(text) <= NUMBER_MAX else None
 
 
 def _subject_or_all(call: Call) -> str | None:
