@@ -21,7 +21,7 @@ from kafkapy.schemas.registry import Decision
 from kafkapy.schemas.registry_state import RegistryState
 from kafkapy.schemas.rest_api import Call, RestApi
 from kafkapy.schemas.rest_errors import RestError, only_reads, too_large
-from kafkapy.schemas.schemas_topic import SchemasTopic, create_if_missing
+from kafkapy.schemas.schemas_topic import BEGINNING, SchemasTopic, create_if_missing
 
 log: Final = logging.getLogger("kafkapy.schemas")
 
@@ -67,6 +67,7 @@ class RegistryService:
 
     def __init__(self, topic: SchemasTopic, cluster_id: str) -> None:
         self._topic = topic
+        self._cluster_id = cluster_id
         self._state = RegistryState()
         self._api = RestApi(self._state, cluster_id)
         self._read_s = -math.inf  # when the latest read began that did not fail
@@ -173,4 +174,11 @@ class RegistryService:
 
     def _apply(self, records: list[Record]) -> None:
         for record in records:
-            self._state.apply(record)
+            if record is BEGINNING:
+                log.warning(
+                    "The topic of schemas was created again, or lost records: it is read again"
+                )
+                self._state = RegistryState()
+                self._api = RestApi(self._state, self._cluster_id)
+            else:
+                self._state.apply(record)

@@ -27,6 +27,7 @@ from kafkapy.client.transaction import Transaction
 from kafkapy.common.config_def import ResourceType
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.record.builder import RecordData, build_batch
 from kafkapy.schemas.records import Record
 
@@ -39,6 +40,9 @@ _BATCH_RECORDS: Final = 500
 _PAUSE_S: Final = 0.1
 _PAUSE_MAX_S: Final = 2.0
 _POLICY: Final = "cleanup.policy"
+
+BEGINNING: Final = Record(b"", None)
+"""Not a record: those that follow it are all that the topic has, and earlier ones are void."""
 
 log: Final = logging.getLogger("kafkapy.schemas")
 
@@ -96,6 +100,7 @@ class SchemasTopic:
         """`properties` are those of a client, with bootstrap.servers."""
         self.partition = TopicPartition(name, 0)
         self._cluster = cluster
+        self._topic_id = ZERO_UUID
         self._next_offset = 0
         self._read_ahead: list[Record] = []  # by a read that failed later
         self._consumer = Consumer(
@@ -117,22 +122,25 @@ class SchemasTopic:
         self._consumer.close()
 
     def read_stable(self) -> list[Record]:
-        """The following records, without those of an open transaction. Raises ApiError."""
+        """The following records, without those of an open transaction; after `BEGINNING`, all.
+
+        Raises:
+            ApiError: the topic cannot be read.
+        """
         return self._read(self._end(READ_COMMITTED))
 
     def read_all(self) -> list[Record]:
         """The following records. Waits for the end of an open transaction.
 
         Raises:
-            ApiError: also if the topic ends before a record that was read: it was created again, or
-                its leader lost records.
+            ApiError: also if the topic ends before a record that was read: its leader does not know
+                the end yet, or the consumer does not know yet that the topic was created again.
         """
         end = self._end(READ_UNCOMMITTED)
         if end < self._next_offset:
             raise ApiError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"{self.partition} was read up to offset {self._next_offset}, and ends at {end}:"
-                " was it deleted? Then start the registry again",
+                f"{self.partition} was read up to offset {self._next_offset}, and ends at {end}",
             )
         return self._read(end)
 
@@ -142,6 +150,8 @@ class SchemasTopic:
         Raises:
             ApiError: the coordinator refuses, or does not respond.
         """
+        # No write is decided on a topic that was replaced: its id is read again.
+        self._cluster.invalidate_topics([self.partition.topic])
         name = f"{self.partition.topic}-writer"
         return Transaction(self._cluster, name, _TRANSACTION_TIMEOUT_MS)
 
@@ -172,6 +182,13 @@ class SchemasTopic:
         found = self._cluster.list_offsets(timestamps, isolation_level)[self.partition]
         if found.error is not ErrorCode.NONE:
             raise ApiError(found.error, f"{self.partition}: {found.reason}")
+        name = self.partition.topic
+        topic_id = self._cluster.metadata([name]).topics[name].topic_id
+        if self._topic_id not in (topic_id, ZERO_UUID):
+            self._restart()
+        elif found.offset < self._next_offset:
+            self._poll()  # perhaps librdkafka finds that the topic lost records
+        self._topic_id = topic_id
         return found.offset
 
     def _read(self, end: int) -> list[Record]:
@@ -182,10 +199,24 @@ class SchemasTopic:
                     ErrorCode.REQUEST_TIMED_OUT,
                     f"{self.partition}: offset {self._next_offset} was not read in time",
                 )
-            for message in self._consumer.consume(_BATCH_RECORDS, _POLL_S):
-                self._take(message)
+            self._poll()
         records, self._read_ahead = self._read_ahead, []
         return records
+
+    def _poll(self) -> None:
+        for message in self._consumer.consume(_BATCH_RECORDS, _POLL_S):
+            error = message.error()
+            is_in_topic = error is None or error.code() == KafkaError._PARTITION_EOF
+            if is_in_topic and message.offset() < self._next_offset:
+                # librdkafka goes back where the topic does not have what it would read next.
+                self._restart()
+                return
+            self._take(message)
+
+    def _restart(self) -> None:
+        """Read the topic from its beginning: it was created again, or lost records."""
+        self._read_ahead, self._next_offset = [BEGINNING], 0
+        self._consumer.assign([Position(self.partition.topic, self.partition.partition, 0)])
 
     def _take(self, message: Any) -> None:
         error = message.error()

@@ -238,6 +238,20 @@ def test_a_registry_that_starts_reads_the_topic(
         assert third.stop() == 0
 
 
+def test_a_topic_that_is_created_again(broker: BrokerProcess, tmp_path: Path) -> None:
+    kafkapy, words = Kafkapy(broker.bootstrap_servers), ("--topic", "again")
+    schemas = [{"schema": json.dumps({"type": "fixed", "name": "F", "size": n})} for n in range(4)]
+    with SchemaRegistry(tmp_path / "1", broker.bootstrap_servers, *words) as first:
+        for i in range(3):
+            assert first("POST", f"/subjects/old-{i}/versions", schemas[i]).status == 200
+        assert kafkapy("topics", "--delete", *words).returncode == 0
+        assert first("GET", "/subjects").status == 500
+        with SchemaRegistry(tmp_path / "2", broker.bootstrap_servers, *words) as second:
+            assert second("POST", "/subjects/a/versions", schemas[3]) == (200, {"id": 1})
+            assert first("POST", "/subjects/b/versions", schemas[0]) == (200, {"id": 2})
+            assert first("GET", "/subjects") == second("GET", "/subjects") == (200, ["a", "b"])
+
+
 def test_errors_of_http(registries: list[SchemaRegistry]) -> None:
     registry = registries[0]
     assert registry("GET", "/nope") == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})

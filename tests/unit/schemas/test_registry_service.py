@@ -16,6 +16,7 @@ from kafkapy.schemas.registry import Decision
 from kafkapy.schemas.registry_service import RegistryService
 from kafkapy.schemas.rest_api import Call, RestApi
 from kafkapy.schemas.rest_errors import RestError
+from kafkapy.schemas.schemas_topic import BEGINNING
 
 REGISTER = Call({"subject": "a"}, {}, {"schema": '"string"'})
 OTHERS = schema_record(Version("b", 1, 1, StoredSchema(SchemaType.AVRO, '"int"')))
@@ -156,6 +157,16 @@ def test_a_topic_that_cannot_be_followed_is_tried_again(caplog: pytest.LogCaptur
         registry.follow()
     assert registry.answer_known(RestApi.schema_text, Call({"id": "1"}, {}, {})) == '"int"'
     assert "RuntimeError: bug" in caplog.text
+
+
+def test_a_topic_that_was_created_again_has_none_of_the_earlier_schemas() -> None:
+    topic = Topic()
+    registry = service(topic)
+    registry.answer(RestApi.register, REGISTER)
+    topic.records += [BEGINNING, OTHERS]
+    registry.follow()
+    assert registry.subjects == 1
+    assert registry.answer_known(RestApi.schema_text, Call({"id": "1"}, {}, {})) == '"int"'
 
 
 def test_a_schema_that_exceeds_the_limit_of_the_topic_is_refused_at_once() -> None:
