@@ -126,6 +126,7 @@ def test_the_choices_are_those_of_the_registry() -> None:
         (("--describe",), 'Missing required argument "[subject]"'),
         (("--check", "--subject", "a"), 'Missing required argument "[schema-file]"'),
         (("--alter",), 'Missing required argument "[compatibility]"'),
+        (("--alter", "--subject", "", "--compatibility", "NONE"), "--subject: expected a name"),
         (("--list", "--subject", "a"), 'Option "[subject]" can\'t be used with "list"'),
         (("--describe", "--subject", "nope"), "Subject 'nope' not found."),
         (
