@@ -189,19 +189,28 @@ def registry_client(urls: str, user_info: str | None = None) -> RegistryClient:
     """
     given = tuple(url.rstrip("/") for url in comma_separated(urls))
     for url in given:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if "@" in url:
+            raise ConfigError(
+                f"the URL of {url.rpartition('@')[2]} has credentials, which every user of this"
+                " machine can read: give them as basic.auth.user.info"
+            )
+        if not _is_of_registry(url):
             raise ConfigError(
                 f"{url!r} is not the URL of a schema registry, such as http://127.0.0.1:8081"
-            )
-        if parts.username is not None:
-            raise ConfigError(
-                f"the URL of {parts.hostname} has credentials, which every user of this machine can"
-                " read: give them as basic.auth.user.info"
             )
     if not given:
         raise ConfigError("expected the URL of a schema registry, such as http://127.0.0.1:8081")
     return RegistryClient(given, user_info)
+
+
+def _is_of_registry(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # The resolver takes port 65537 for port 1.
+        is_complete = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and is_complete and not parts.query
 
 
 def in_path(name: str) -> str:

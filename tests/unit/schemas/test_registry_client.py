@@ -176,6 +176,11 @@ def test_all_registries_that_cannot_be_reached_are_named() -> None:
     [
         ("localhost:8081", "'localhost:8081' is not the URL of a schema registry"),
         ("http://", "is not the URL"),
+        ("http://[::1", "is not the URL"),
+        ("http://localhost:99999", "is not the URL"),
+        ("http://localhost:port", "is not the URL"),
+        ("http://localhost:8081?x=1", "is not the URL"),
+        ("http://user:pw@[::1", "has credentials"),
         (" , ", "expected the URL of a schema registry"),
         ("https://user:pw@host", "the URL of host has credentials.*basic.auth.user.info"),
     ],
