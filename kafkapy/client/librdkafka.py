@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kafkapy.client.properties import int_property
 from kafkapy.client.security import security_from, store_of
-from kafkapy.common.errors import ConfigError
+from kafkapy.common.errors import ConfigError, ErrorCode
 from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
 from kafkapy.common.prefixed_properties import PrefixedProperties
 from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
@@ -211,6 +211,13 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         eager = [name for name in chosen if name != _COOPERATIVE]
         config["partition.assignment.strategy"] = ",".join(eager or chosen)
     return config
+
+
+def is_of_unused_group(error: Any) -> bool:
+    """Whether a `KafkaError` says that a consumer has no rights on its group. librdkafka requires a
+    group, and looks for its coordinator. A consumer with assigned partitions does not use it, and
+    Java's needs no rights on it."""
+    return error is not None and error.code() == ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 def share_consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:

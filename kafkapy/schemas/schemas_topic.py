@@ -20,7 +20,7 @@ from kafkapy.admin.topics import NewTopic, create_topic
 from kafkapy.client.batch_producer import BatchProducer
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from kafkapy.client.librdkafka import consumer_config
+from kafkapy.client.librdkafka import consumer_config, is_of_unused_group
 from kafkapy.client.offsets import LATEST_TIMESTAMP
 from kafkapy.client.producer_settings import ProducerSettings
 from kafkapy.client.transaction import Transaction
@@ -225,5 +225,5 @@ class SchemasTopic:
             self._next_offset = message.offset() + 1
         elif error.code() == KafkaError._PARTITION_EOF:
             self._next_offset = max(self._next_offset, message.offset())
-        elif not error.retriable():
+        elif not error.retriable() and not is_of_unused_group(error):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{self.partition}: {error.str()}")

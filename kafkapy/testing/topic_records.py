@@ -10,7 +10,7 @@ from typing import Any, Final
 from kafkapy.admin.errors import topic_error
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from kafkapy.client.librdkafka import consumer_config
+from kafkapy.client.librdkafka import consumer_config, is_of_unused_group
 from kafkapy.client.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -100,8 +100,7 @@ def _read_to_the_ends(consumer: Any, ends: Mapping[TopicPartition, int]) -> list
         error = None if message is None else message.error()
         if error is not None and error.code() == KafkaError._PARTITION_EOF:
             unread.discard(TopicPartition(message.topic(), message.partition()))
-        # The group, which librdkafka looks for, is not used: the login needs no rights on it.
-        elif error is not None and error.code() != KafkaError.GROUP_AUTHORIZATION_FAILED:
+        elif error is not None and not is_of_unused_group(error):
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
         elif error is None and message is not None:
             topic_partition = TopicPartition(message.topic(), message.partition())

@@ -20,7 +20,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.harness.processes import apache_kafka
 from tests.harness.processes.broker_process import BrokerProcess
+from tests.harness.processes.schema_registry import SchemaRegistry
 from tests.harness.processes.waiting import LIMIT_S, wait_until
+from tests.harness.scripted.cli import kafkapy
 from tests.harness.security.guarded_broker import (
     USERS,
     acls,
@@ -280,3 +282,29 @@ def test_a_transaction_needs_its_id_and_its_topics(guarded: BrokerProcess, tmp_p
     assert acls(guarded, tmp_path, f"--add {may}").status == 0
     assert transaction("alice", "open") == 0
     assert transaction("alice", "hidden") != 0
+
+
+def test_readers_without_a_group_need_no_rights_on_one(
+    guarded: BrokerProcess, tmp_path: Path
+) -> None:
+    """librdkafka looks for the coordinator of a group, also for assigned partitions."""
+    may = "--allow-principal User:alice --operation"
+    for words in (
+        f"{may} Read --operation Write --operation DescribeConfigs --topic schemas",
+        f"{may} Write --transactional-id schemas-writer",
+    ):
+        assert acls(guarded, tmp_path, f"--add {words}").status == 0
+    admin, alice = login_file(tmp_path, "admin"), login_file(tmp_path, "alice")
+    at = ("--bootstrap-server", guarded.bootstrap_servers, "--command-config")
+    create = ("--create", "--topic", "schemas", "--config", "cleanup.policy=compact")
+    assert kafkapy("topics", *at, str(admin), *create).status == 0
+    words = ("--command-config", str(alice), "--topic", "schemas")
+    for _ in range(2):
+        with SchemaRegistry(tmp_path / "out", guarded.bootstrap_servers, *words) as registry:
+            body = {"schema": '"string"'}
+            assert registry("POST", "/subjects/a/versions", body) == (200, {"id": 1})
+    read = ("--topic", "schemas", "--partition", "0", "--offset", "earliest", "--max-messages", "1")
+    done = kafkapy("console-consumer", *at, str(alice), *read)
+    assert '"subject":"a"' in done.stdout, done.stderr
+    words = (guarded.bootstrap_servers, "open", "3", "1", "1", str(alice))
+    assert "Avg latency" in kafkapy("e2e-latency", *words).stdout

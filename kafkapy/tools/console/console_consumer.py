@@ -22,7 +22,7 @@ from confluent_kafka import (
 )
 from confluent_kafka import Message as RawMessage
 
-from kafkapy.client.librdkafka import consumer_config
+from kafkapy.client.librdkafka import consumer_config, is_of_unused_group
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
 from kafkapy.common.topic_partition import validate_topic_name
@@ -74,7 +74,8 @@ class ConsoleConsumer:
         self._connect_timeout_ms = int_property(properties, API_TIMEOUT, API_TIMEOUT_MS)
         # The first record of each partition that was returned since the output was flushed.
         self._unwritten: dict[tuple[str, int], int] = {}
-        self._subscribed = source.topic if source.partition is None else None
+        self._is_assigned = source.partition is not None
+        self._subscribed = None if self._is_assigned else source.topic
         self._is_missing = False
         self._matching: MatchingTopics | None = None
         if source.include is not None:
@@ -141,6 +142,8 @@ class ConsoleConsumer:
 
     def _report_error(self, raw: RawMessage) -> None:
         error = raw.error()
+        if self._is_assigned and is_of_unused_group(error):
+            return
         raise_if_final(error)
         if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             self._is_missing = True

@@ -17,6 +17,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from kafkapy.client.librdkafka import is_of_unused_group
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.java_numbers import decimal, ratio
 from kafkapy.tools.librdkafka_client import flush
@@ -109,6 +110,14 @@ class EndToEnd:
             show_progress(line)
         return summary(latencies_ns)
 
+    def _polled(self, limit_s: float) -> Message | None:
+        deadline_s = time.monotonic() + limit_s
+        while True:
+            left_s = max(0.0, deadline_s - time.monotonic())
+            message: Message | None = self._consumer.poll(left_s)
+            if message is None or not is_of_unused_group(message.error()):
+                return message
+
     def _send(self, payload: bytes) -> None:
         failures: list[KafkaError] = []
 
@@ -125,7 +134,7 @@ class EndToEnd:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, failures[0].str())
 
     def _receive(self, payload: bytes) -> None:
-        message = self._consumer.poll(POLL_TIMEOUT_MS / 1000)
+        message = self._polled(POLL_TIMEOUT_MS / 1000)
         if message is None:
             raise ApiError(
                 ErrorCode.REQUEST_TIMED_OUT,
@@ -135,7 +144,7 @@ class EndToEnd:
         if error is not None:
             raise ApiError(ErrorCode.UNKNOWN_SERVER_ERROR, error.str())
         check_read(payload, message.value() or b"")
-        extra = self._consumer.poll(0)
+        extra = self._polled(0)
         if extra is not None and extra.error() is None:
             raise ConfigError("Only one result was expected during this test. We found [2]")
 
