@@ -353,7 +353,9 @@ def test_https(broker: BrokerProcess, tmp_path: Path) -> None:
         (("--listener", "8081"), "--listener: expected HOST:PORT, found '8081'"),
         (("--listener", "127.0.0.1:99999"), "--listener: expected HOST:PORT"),
         (("--tls-key", "x"), "--tls-key needs --tls-certificate"),
-        (("--tls-certificate", "/nope"), "--tls-certificate /nope: "),
+        (("--tls-certificate", "/nope"), "--tls-certificate /nope: [Errno 2] No such file"),
+        (("--tls-certificate", __file__), f"--tls-certificate {__file__}: expected certificates"),
+        (("--listener", "no-host.invalid:1"), "Cannot listen on no-host.invalid:1: "),
         (("--users", "/nope"), "Cannot read /nope: No such file or directory"),
         (("--topic", "several"), "Topic several has 2 partitions; the topic of schemas has one"),
         (("--topic", "expires"), "Topic expires has cleanup.policy=delete, by which"),
@@ -374,3 +376,4 @@ def test_a_start_that_fails_says_why(
     assert done.returncode != 0
     assert line.format(taken=taken) in done.stderr
     assert "Traceback" not in done.stderr
+    assert "Hint: " not in done.stderr, "hints are about the brokers"

@@ -75,7 +75,8 @@ def run(options: SchemaRegistryOptions, env: Environment) -> ExitStatus:
             server = HttpServer(service, users)
             asyncio.run(server.run_until_signal(host, port, tls, announce))
         except OSError as error:
-            raise CommandFailed(f"Cannot listen on {options.listener}: {error}") from error
+            # Without the cause, whose hint is about the brokers.
+            raise CommandFailed(f"Cannot listen on {options.listener}: {error}") from None
     return ExitStatus.SUCCESS
 
 
@@ -98,8 +99,14 @@ def _tls(options: SchemaRegistryOptions) -> SSLContext | None:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     try:
         context.load_cert_chain(options.tls_certificate, options.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(f"--tls-certificate {options.tls_certificate}: {error}") from error
+    except OSError as error:
+        files = f"--tls-certificate {options.tls_certificate}"
+        if options.tls_key is not None:
+            files += f", --tls-key {options.tls_key}"
+        wanted = "expected certificates and their key in PEM: "
+        reason = f"{wanted if isinstance(error, ssl.SSLError) else ''}{error}"
+        # Without the cause, whose hint is about the brokers.
+        raise UsageError(f"{files}: {reason}") from None
     return context
 
 
