@@ -192,14 +192,18 @@ class SchemasTopic:
         return found.offset
 
     def _read(self, end: int) -> list[Record]:
-        deadline_s = time.monotonic() + self._cluster.api_timeout_ms / 1000
+        limit_s = self._cluster.api_timeout_ms / 1000  # without a record: a topic may be large
+        deadline_s = time.monotonic() + limit_s
         while self._next_offset < end:
-            if time.monotonic() > deadline_s:
+            position = self._next_offset
+            self._poll()
+            if self._next_offset != position:
+                deadline_s = time.monotonic() + limit_s
+            elif time.monotonic() > deadline_s:
                 raise ApiError(
                     ErrorCode.REQUEST_TIMED_OUT,
-                    f"{self.partition}: offset {self._next_offset} was not read in time",
+                    f"{self.partition}: offset {position} was not read in time",
                 )
-            self._poll()
         records, self._read_ahead = self._read_ahead, []
         return records
 

@@ -72,6 +72,18 @@ def test_a_read_ends_behind_the_mark_of_a_transaction(polls: list[list[Any]], cl
     assert topic.read_all() == [Record(b"k0", b"v")]
 
 
+def test_a_large_topic_is_read_while_records_come(polls: list[list[Any]], cluster: Any) -> None:
+    """Otherwise, the registry does not start on a topic that takes longer than the timeout."""
+    topic = SchemasTopic(cluster, {}, "_schemas")
+    cluster.end, cluster.api_timeout_ms = 3, 0
+    polls += [[message(0)], [message(1)], [message(2)]]
+    assert len(topic.read_stable()) == 3
+    cluster.end = 4
+    polls += [[]]
+    with pytest.raises(ApiError, match="_schemas-0: offset 3 was not read in time"):
+        topic.read_stable()
+
+
 def test_nothing_is_decided_on_a_topic_that_lost_records(
     polls: list[list[Any]], cluster: Any
 ) -> None:
