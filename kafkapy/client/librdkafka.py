@@ -10,17 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from logging import getLogger
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from kafkapy.client.properties import int_property
+from kafkapy.client.properties import int_property, parse_bootstrap_servers
 from kafkapy.client.security import security_from, store_of
 from kafkapy.common.errors import ConfigError, ErrorCode
 from kafkapy.common.java_environment import LOGIN_CONFIG, ZOOKEEPER_SECTION
 from kafkapy.common.prefixed_properties import PrefixedProperties
+from kafkapy.common.texts import is_utf8
 from kafkapy.security.kerberos.gss_context import MECHANISM as GSSAPI
 from kafkapy.security.kerberos.login import kerberos_login
 from kafkapy.security.oauth.tokens import MECHANISM as OAUTHBEARER
 from kafkapy.security.tls import stores as tls_stores
+
+ClientT = TypeVar("ClientT")
 
 RECORD_MAX: Final = "message.max.bytes"
 _METADATA_AGE: Final = "topic.metadata.refresh.interval.ms"
@@ -81,6 +84,7 @@ _FETCH_WAIT_MS: Final = 500  # the default in both clients
 _FETCH_MARGIN_MS: Final = 1000  # librdkafka warns if the timeout of a fetch is closer to its wait
 _HEARTBEAT_MS: Final = 3000  # the defaults in both clients
 _SESSION_TIMEOUT_MS: Final = 45_000
+_UNKNOWN_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}")
 # Pairs with their defaults. librdkafka refuses a second time below the first; Java does not.
 _ORDERED: Final = (
@@ -211,6 +215,43 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         eager = [name for name in chosen if name != _COOPERATIVE]
         config["partition.assignment.strategy"] = ",".join(eager or chosen)
     return config
+
+
+def create_client(
+    client: Callable[[dict[str, Any]], ClientT],
+    config: Mapping[str, Any],
+    report: Callable[[str], None],
+) -> ClientT:
+    """Create a client of librdkafka. An unknown property is dropped and reported, as in Java.
+
+    Raises:
+        ConfigError: a value is not allowed.
+    """
+    from confluent_kafka import KafkaException
+
+    _refuse_surrogates(config)
+    if "bootstrap.servers" in config:
+        # librdkafka takes port 65537 for port 1.
+        parse_bootstrap_servers(config["bootstrap.servers"])
+    known = dict(config)
+    while True:
+        try:
+            return client(known)
+        except KafkaException as error:
+            message = error.args[0].str()
+            unknown = _UNKNOWN_PROPERTY.search(message)
+            if unknown is None or unknown[1] not in known:
+                raise ConfigError(message) from error
+            report(f"WARN The configuration '{unknown[1]}' was supplied but is not known.")
+            del known[unknown[1]]
+
+
+def _refuse_surrogates(config: Mapping[str, Any]) -> None:
+    """Refuse lone surrogates, which escapes in a file can produce: librdkafka ends the process."""
+    for name, value in config.items():
+        if not is_utf8(f"{name}={value}"):
+            # Without the value: it may be a secret.
+            raise ConfigError(f"Invalid value for configuration {name!a}: a lone surrogate")
 
 
 def is_of_unused_group(error: Any) -> bool:

@@ -20,7 +20,7 @@ from kafkapy.admin.topics import NewTopic, create_topic
 from kafkapy.client.batch_producer import BatchProducer
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from kafkapy.client.librdkafka import consumer_config, is_of_unused_group
+from kafkapy.client.librdkafka import consumer_config, create_client, is_of_unused_group
 from kafkapy.client.offsets import LATEST_TIMESTAMP
 from kafkapy.client.producer_settings import ProducerSettings
 from kafkapy.client.transaction import Transaction
@@ -103,19 +103,18 @@ class SchemasTopic:
         self._topic_id = ZERO_UUID
         self._next_offset = 0
         self._read_ahead: list[Record] = []  # by a read that failed later
-        self._consumer = Consumer(
-            {
-                **consumer_config(properties),
-                "group.id": "kafkapy.schemas",  # librdkafka requires one; nothing is committed
-                "allow.auto.create.topics": False,
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "enable.partition.eof": True,
-                "fetch.wait.max.ms": _FETCH_WAIT_MS,
-                "isolation.level": "read_committed",
-                "log_level": 0,
-            }
-        )
+        config = {
+            **consumer_config(properties),
+            "group.id": "kafkapy.schemas",  # librdkafka requires one; nothing is committed
+            "allow.auto.create.topics": False,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": _FETCH_WAIT_MS,
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+        self._consumer = create_client(Consumer, config, log.info)
         self._consumer.assign([Position(name, 0, 0)])
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, Final
 from kafkapy.admin.errors import topic_error
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from kafkapy.client.librdkafka import consumer_config, is_of_unused_group
+from kafkapy.client.librdkafka import consumer_config, create_client, is_of_unused_group
 from kafkapy.client.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
@@ -18,6 +19,8 @@ from kafkapy.common.topic_partition import TopicPartition
 READ_LIMIT_S: Final = 60.0
 _POLL_S: Final = 0.1
 _FETCH_WAIT_MS: Final = 10  # the broker answers a fetch at the end of a partition after this time
+
+log: Final = logging.getLogger("kafkapy.testing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +57,19 @@ def read_topic(
     # Imported only here: tests with a client of their own do not need librdkafka.
     import confluent_kafka
 
-    consumer = confluent_kafka.Consumer(
-        {
-            **consumer_config(properties),
-            "bootstrap.servers": servers,
-            "group.id": "kafkapy.testing",  # librdkafka requires one; nothing is committed
-            "allow.auto.create.topics": False,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",  # if records are deleted meanwhile
-            "enable.partition.eof": True,
-            "fetch.wait.max.ms": _FETCH_WAIT_MS,
-            "isolation.level": "read_committed" if read_committed else "read_uncommitted",
-            "log_level": 0,
-        }
-    )
+    config = {
+        **consumer_config(properties),
+        "bootstrap.servers": servers,
+        "group.id": "kafkapy.testing",  # librdkafka requires one; nothing is committed
+        "allow.auto.create.topics": False,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",  # if records are deleted meanwhile
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": _FETCH_WAIT_MS,
+        "isolation.level": "read_committed" if read_committed else "read_uncommitted",
+        "log_level": 0,
+    }
+    consumer = create_client(confluent_kafka.Consumer, config, log.info)
     try:
         consumer.assign([confluent_kafka.TopicPartition(*each, starts[each]) for each in starts])
         records = _read_to_the_ends(consumer, ends)

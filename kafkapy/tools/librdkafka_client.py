@@ -13,13 +13,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from kafkapy.client.librdkafka import (
     RECORD_MAX,
     consumer_config,
+    create_client,
     producer_config,
     share_consumer_config,
 )
-from kafkapy.client.properties import int_property, parse_bootstrap_servers
+from kafkapy.client.properties import int_property
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, one_of
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
-from kafkapy.common.texts import is_utf8
 from kafkapy.common.topic_partition import validate_topic_name
 from kafkapy.record.batch_header import HEADER_SIZE
 
@@ -36,7 +36,6 @@ _RECORD_MAX_DEFAULT: Final = 1_000_000
 _RECORD_OVERHEAD_MAX: Final = 21  # Java's DefaultRecord.MAX_RECORD_OVERHEAD
 # librdkafka 2.16 warns that its share consumer is a preview.
 _ERRORS_ONLY: Final = "3"
-_UNKNOWN_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
 
 
 _I, _L = ConfigType.INT, ConfigType.LONG
@@ -310,30 +309,7 @@ def make_client(
     Raises:
         ConfigError: a value is not allowed.
     """
-    _refuse_surrogates(config)
-    if "bootstrap.servers" in config:
-        # librdkafka takes port 65537 for port 1.
-        parse_bootstrap_servers(config["bootstrap.servers"])
     null_logger = logging.Logger("librdkafka")
     null_logger.addHandler(logging.NullHandler())
-    known: dict[str, Any] = dict(config)
-    while True:
-        try:
-            return client({**known, "error_cb": reporter.error, "logger": null_logger})
-        except KafkaException as error:
-            message = error.args[0].str()
-            unknown = _UNKNOWN_PROPERTY.search(message)
-            if unknown is None or unknown[1] not in known:
-                raise ConfigError(message) from error
-            reporter.report_once(
-                f"WARN The configuration '{unknown[1]}' was supplied but is not known."
-            )
-            del known[unknown[1]]
-
-
-def _refuse_surrogates(config: Mapping[str, Any]) -> None:
-    """Refuse lone surrogates, which escapes in a file can produce: librdkafka ends the process."""
-    for name, value in config.items():
-        if not is_utf8(f"{name}={value}"):
-            # Without the value: it may be a secret.
-            raise ConfigError(f"Invalid value for configuration {name!a}: a lone surrogate")
+    more = {"error_cb": reporter.error, "logger": null_logger}
+    return create_client(lambda known: client(known | more), config, reporter.report_once)

@@ -268,7 +268,9 @@ def test_known_schemas_are_served_without_kafka(
     """Consumers that start then can read records; nothing else is answered from old state."""
     broker = broker_factory()
     properties = tmp_path / "client.properties"
-    properties.write_text("default.api.timeout.ms=1000\nrequest.timeout.ms=500\n")
+    # The last one is that of `kafkapy schemas`, which may share the file.
+    lines = ("default.api.timeout.ms=1000", "request.timeout.ms=500", "basic.auth.user.info=a:b")
+    properties.write_text("\n".join(lines))
     words = ("--command-config", str(properties))
     with SchemaRegistry(tmp_path / "out", broker.bootstrap_servers, *words) as registry:
         registry("POST", "/subjects/a/versions", {"schema": '"string"'})
