@@ -20,8 +20,9 @@ from kafkapy.tools.replica_comparison import Difference, ReplicaBatches, compare
 MEMORY_BYTES: Final = 64 << 20
 """The largest size of the responses of one round, unless one batch is larger."""
 
-# Fetches records of partitions from one broker, from the given offsets on.
-Source = Callable[[Mapping[TopicPartition, int]], Mapping[TopicPartition, ReplicaRecords]]
+# Fetches records of partitions from one broker, from the given offsets on. With the second
+# argument, the broker waits for records if it has none.
+Source = Callable[[Mapping[TopicPartition, int], bool], Mapping[TopicPartition, ReplicaRecords]]
 
 
 @dataclass(slots=True)
@@ -100,25 +101,30 @@ class ReplicaVerification:
         return [each for each in self.partitions if not each.is_done and not each.diverged]
 
     def rounds(self) -> Iterator[Round]:
-        """Run rounds over the unfinished partitions, until there are none."""
+        """Run rounds over the unfinished partitions, until there are none.
+
+        Only the last fetch of a round waits for records. If each waited, a round over thousands of
+        idle partitions would take minutes.
+        """
         while chosen := self.unfinished:
             differences: list[Difference] = []
             lag, advanced = Lag(), False
             for at in range(0, len(chosen), self._partitions_per_fetch):
-                part = self._round(chosen[at : at + self._partitions_per_fetch])
+                end = at + self._partitions_per_fetch
+                part = self._round(chosen[at:end], waits=end >= len(chosen) and not advanced)
                 differences += part.differences
                 lag = max(lag, part.lag, key=lambda each: each.messages)
                 advanced |= part.advanced
             yield Round(differences, lag, advanced)
 
-    def _round(self, chosen: Sequence[PartitionProgress]) -> Round:
-        responses = self._fetch(chosen)
+    def _round(self, chosen: Sequence[PartitionProgress], *, waits: bool) -> Round:
+        responses = self._fetch(chosen, waits=waits)
         differences: list[Difference] = []
         lag, advanced = Lag(), False
         for each in chosen:
             received = _of_partition(each, responses)
             if len(chosen) > 1 and _is_cut_short(each, received):
-                received = _of_partition(each, self._fetch([each]))
+                received = _of_partition(each, self._fetch([each], waits=False))
             found, high_watermark, has_advanced = _advance(each, received)
             differences += found
             advanced |= has_advanced
@@ -127,7 +133,7 @@ class ReplicaVerification:
         return Round(differences, lag, advanced)
 
     def _fetch(
-        self, chosen: Sequence[PartitionProgress]
+        self, chosen: Sequence[PartitionProgress], *, waits: bool
     ) -> dict[int, Mapping[TopicPartition, ReplicaRecords]]:
         """The response of every broker. A broker without a response has an error for each
         partition.
@@ -137,15 +143,16 @@ class ReplicaVerification:
             for replica in each.replicas:
                 wanted.setdefault(replica, {})[each.partition] = each.offset
         futures = {
-            b: self._pool.submit(self._fetch_from, b, offsets) for b, offsets in wanted.items()
+            b: self._pool.submit(self._fetch_from, b, offsets, waits)
+            for b, offsets in wanted.items()
         }
         return {broker: future.result() for broker, future in futures.items()}
 
     def _fetch_from(
-        self, broker: int, offsets: Mapping[TopicPartition, int]
+        self, broker: int, offsets: Mapping[TopicPartition, int], waits: bool
     ) -> Mapping[TopicPartition, ReplicaRecords]:
         try:
-            return self._sources[broker](offsets)
+            return self._sources[broker](offsets, waits)
         except ApiError as error:
             return dict.fromkeys(offsets, ReplicaRecords(error.code, -1, memoryview(b"")))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ from kafkapy.cli.framework.output import ENVELOPE_VERSION, Report, Table, show
 if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
     from kafkapy.client.metadata import PartitionMetadata
+    from kafkapy.client.replica_fetch import ReplicaRecords
     from kafkapy.common.topic_partition import TopicPartition
     from kafkapy.tools.replica_comparison import Difference
     from kafkapy.tools.replica_verification import Lag, PartitionProgress, ReplicaVerification
@@ -154,16 +155,18 @@ def _verification(
         partitions = _partitions(cluster, options, topics)
         brokers = sorted({replica for each in partitions for replica in each.replicas})
         # A separate client for each broker, because each is used by its own thread.
-        sources = {
-            broker: partial(
-                fetch_from_replica,
-                stack.enter_context(_connect(options, env)),
-                broker,
-                partition_bytes=options.fetch_size,
-                max_wait_ms=options.max_wait_ms,
+        clients = {broker: stack.enter_context(_connect(options, env)) for broker in brokers}
+
+        def fetch(
+            broker: int, offsets: Mapping[TopicPartition, int], waits: bool
+        ) -> Mapping[TopicPartition, ReplicaRecords]:
+            max_wait_ms = options.max_wait_ms if waits else 0
+            size = options.fetch_size
+            return fetch_from_replica(
+                clients[broker], broker, offsets, partition_bytes=size, max_wait_ms=max_wait_ms
             )
-            for broker in brokers
-        }
+
+        sources = {broker: partial(fetch, broker) for broker in brokers}
         pool = stack.enter_context(ThreadPoolExecutor(max(1, len(brokers))))
         yield ReplicaVerification(sources, partitions, pool, options.fetch_size)
 

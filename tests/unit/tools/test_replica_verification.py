@@ -29,12 +29,14 @@ class Replicas:
         self.failures: dict[int, ApiError] = {}
         self.errors: dict[tuple[int, TopicPartition], ErrorCode] = {}
         self.asked: list[tuple[int, tuple[TopicPartition, ...]]] = []
+        self.waited: list[bool] = []
         self.sends_one_partition = False
 
     def ask(
-        self, broker: int, offsets: Mapping[TopicPartition, int]
+        self, broker: int, offsets: Mapping[TopicPartition, int], waits: bool
     ) -> dict[TopicPartition, ReplicaRecords]:
         self.asked.append((broker, tuple(offsets)))
+        self.waited.append(waits)
         if broker in self.failures:
             raise self.failures[broker]
         found = {tp: self._answer(broker, tp, offset) for tp, offset in offsets.items()}
@@ -60,7 +62,7 @@ def verification(
     replicas: Replicas, pool: Executor, *partitions: TopicPartition, end_offset: int | None = 8
 ) -> ReplicaVerification:
     sources = {
-        broker: (lambda offsets, broker=broker: replicas.ask(broker, offsets))
+        broker: (lambda offsets, waits, broker=broker: replicas.ask(broker, offsets, waits))
         for broker in replicas.logs
     }
     ids = tuple(replicas.logs)
@@ -154,3 +156,21 @@ def test_memory_bounds_the_partitions_of_a_fetch(
     made = verification(replicas, pool, A, B)
     assert len([*made.rounds()]) > 1
     assert {partitions for _, partitions in replicas.asked} == {(A,), (B,)}
+
+
+def test_a_round_waits_for_records_once(pool: Executor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If each fetch waited, a round over thousands of idle partitions would take minutes."""
+    monkeypatch.setattr(replica_verification, "MEMORY_BYTES", 1000)
+    replicas = Replicas(1, batches=0)
+    replicas.logs[1] = {TopicPartition("t", index): b"" for index in range(5)}
+    idle = verification(replicas, pool, *replicas.logs[1], end_offset=None)
+    next(idle.rounds())
+    assert replicas.waited == [False] * 4 + [True]
+
+
+def test_a_partition_that_is_fetched_again_waits_for_nothing(pool: Executor) -> None:
+    replicas = Replicas(1, 2)
+    replicas.sends_one_partition = True
+    next(verification(replicas, pool, A, B).rounds())
+    waits = dict(zip(replicas.asked, replicas.waited, strict=True))
+    assert (waits[1, (A, B)], waits[1, (B,)]) == (True, False)
