@@ -88,7 +88,7 @@ def run(options: ReplicaVerificationOptions, env: Environment) -> ExitStatus:
         try:
             if options.once:
                 return _run_once(options, env, verification, printer)
-            return _run_continuously(options, verification, printer)
+            return _run_continuously(options, env, verification, printer)
         except KeyboardInterrupt:
             return ExitStatus.INTERRUPTED
 
@@ -221,9 +221,14 @@ def _offsets(
 
 
 def _run_continuously(
-    options: ReplicaVerificationOptions, verification: ReplicaVerification, printer: EventPrinter
+    options: ReplicaVerificationOptions,
+    env: Environment,
+    verification: ReplicaVerification,
+    printer: EventPrinter,
 ) -> ExitStatus:
     """Compare until the offsets of some replicas diverge, as Kafka's tool does."""
+    with _connect(options, env) as cluster:
+        pause = cluster.pause
     reported_s = time.monotonic()
     for found in verification.rounds():
         for difference in found.differences:
@@ -233,6 +238,8 @@ def _run_continuously(
         if (time.monotonic() - reported_s) * 1000 > options.report_interval_ms:
             printer.lag(found.lag, len(verification.partitions))
             reported_s = time.monotonic()
+        if not found.advanced:
+            pause()  # brokers answer at once if a partition has an error
     return ExitStatus.SUCCESS
 
 

@@ -158,6 +158,24 @@ def test_without_once_lags_are_reported_until_offsets_part() -> None:
     assert outcome.status == 1
 
 
+def test_rounds_without_progress_have_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker answers at once for a topic that was deleted."""
+    cluster = Cluster()
+
+    def fetch(request: Any, port: int) -> FetchResponse:
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        data = PartitionData(error_code=code, high_watermark=-1, records=b"")
+        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[data])])
+
+    def pause(_: object) -> None:
+        raise KeyboardInterrupt
+
+    cluster.scripted.script[ApiKey.FETCH] = fetch
+    monkeypatch.setattr("kafkapy.client.cluster.Cluster.pause", pause)
+    outcome = verify(cluster, "--topics-include", "t")
+    assert (outcome.stderr, outcome.status) == ("", 130)
+
+
 def test_json_of_a_watch_is_an_object_a_line() -> None:
     cluster = Cluster()
     cluster.logs[9093, "t"] = build_batch(rows(4))
