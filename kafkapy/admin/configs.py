@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkapy.admin.batches import batches
 from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.config_def import ConfigSource, ResourceType
@@ -164,28 +165,29 @@ def incremental_alter_configs(
 
 
 def alter_many_configs(cluster: Cluster, changes: Mapping[Resource, ConfigChanges]) -> None:
-    """Set and delete keys of many resources. Each broker gets a request for its own configs; all
-    others are in one request. After a refusal, the remaining requests are still sent.
+    """Set and delete keys of many resources. Each broker gets the requests for its own configs.
+    After a refusal, the remaining requests are still sent.
 
     Raises:
         ApiError: the first refusal; other resources may be changed.
     """
     refusals: list[ApiError] = []
     for broker_id, group in _by_broker(changes).items():
-        resources = [
-            AlterConfigsResource(
-                resource_type=resource.type,
-                resource_name=resource.name,
-                configs=_operations(changes[resource]),
-            )
-            for resource in group
-        ]
-        request = IncrementalAlterConfigsRequest(resources=resources)
-        try:
-            for result in cluster.request(request, broker_id=broker_id).responses:
-                check(result.error_code, result.error_message)
-        except ApiError as error:
-            refusals.append(error)
+        for batch in batches(group):
+            resources = [
+                AlterConfigsResource(
+                    resource_type=resource.type,
+                    resource_name=resource.name,
+                    configs=_operations(changes[resource]),
+                )
+                for resource in batch
+            ]
+            request = IncrementalAlterConfigsRequest(resources=resources)
+            try:
+                for result in cluster.request(request, broker_id=broker_id).responses:
+                    check(result.error_code, result.error_message)
+            except ApiError as error:
+                refusals.append(error)
     if refusals:
         raise refusals[0]
 

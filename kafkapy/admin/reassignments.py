@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kafkapy.admin.batches import batches
 from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode, KafkapyError
@@ -97,8 +98,17 @@ def alter_reassignments(
     """Move partitions to their target replicas; None cancels. Returns the refusals.
 
     Raises:
-        ApiError: no reassignment was begun.
+        ApiError: a request was refused, or not answered. Moves of earlier requests have begun.
     """
+    refused: dict[TopicPartition, ApiError] = {}
+    for partitions in batches(list(targets)):
+        refused |= _alter(cluster, {tp: targets[tp] for tp in partitions})
+    return refused
+
+
+def _alter(
+    cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int] | None]
+) -> dict[TopicPartition, ApiError]:
     topics = [
         ReassignableTopic(
             name=name,

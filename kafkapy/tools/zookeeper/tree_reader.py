@@ -5,12 +5,13 @@ ZooKeeper's own nodes below /zookeeper are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError, NoNodeError
 
+from kafkapy.admin.batches import batches
 from kafkapy.common.errors import KafkapyError
 from kafkapy.tools.zookeeper.znode_file import TreeSnapshot, ZnodeRow
 
@@ -20,8 +21,6 @@ BATCH: Final = 200
 _INT: Final = 1 << 32
 _CONTAINER: Final = -(1 << 63)
 _TTL: Final = 0xFF
-
-_T = TypeVar("_T")
 
 
 class TreeError(KafkapyError):
@@ -47,11 +46,6 @@ def read_tree(client: KazooClient) -> TreeSnapshot:
     found.rows.sort(key=lambda row: row.path)
     found.ephemerals.sort()
     return found
-
-
-def batches(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
-    """The items in batches of `size`."""
-    return (items[at : at + size] for at in range(0, len(items), size))
 
 
 def children_created(stat: Any) -> int:

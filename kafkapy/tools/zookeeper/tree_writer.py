@@ -27,7 +27,8 @@ from kazoo.exceptions import (
 from kazoo.protocol.serialization import CheckVersion, Create, Delete, SetData
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, make_digest_acl_credential
 
-from kafkapy.tools.zookeeper.tree_reader import BATCH, TreeError, batches, read_tree
+from kafkapy.admin.batches import batches
+from kafkapy.tools.zookeeper.tree_reader import BATCH, TreeError, read_tree
 from kafkapy.tools.zookeeper.znode_file import ZnodeRow
 from kafkapy.zk.embedded.znode_tree import OPEN_TO_ALL, AccessList
 

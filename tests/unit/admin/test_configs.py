@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from kafkapy.admin.batches import PER_REQUEST
 from kafkapy.admin.configs import (
+    ConfigChanges,
     ConfigEntry,
     Resource,
+    alter_many_configs,
     client_metrics_names,
     describe_configs,
     dynamic_only,
@@ -114,6 +117,18 @@ def test_a_change_goes_to_the_broker_it_is_about() -> None:
     assert scripted.requests[-1][0] == BROKERS[2]
     with pytest.raises(ApiError, match="no"):
         incremental_alter_configs(cluster, TOPIC, {}, ["b"])
+
+
+def test_changes_of_many_topics_are_several_requests() -> None:
+    """The broker makes one after the other. All in one request exceeded the timeout."""
+    answer = IncrementalAlterConfigsResponse(responses=[])
+    scripted = describing_cluster(INCREMENTAL_ALTER_CONFIGS=answer)
+    names = [f"t{index}" for index in range(PER_REQUEST + 1)]
+    changes = {Resource(ResourceType.TOPIC, name): ConfigChanges({"a": "1"}) for name in names}
+    alter_many_configs(Cluster("b:1", connector=scripted.connect), changes)
+    requests = scripted.requests_of(ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    sent = [[resource.resource_name for resource in request.resources] for request in requests]
+    assert sent == [names[:PER_REQUEST], names[PER_REQUEST:]]
 
 
 def test_subscriptions_to_client_metrics_are_named_by_the_broker() -> None:

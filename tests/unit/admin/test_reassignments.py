@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafkapy.admin.batches import PER_REQUEST
 from kafkapy.admin.reassignments import (
     Reassignment,
     alter_reassignments,
@@ -82,6 +83,17 @@ def test_moves_begin_and_refusals_are_the_partitions_own() -> None:
     assert {tp: e.message for tp, e in refused.items()} == {
         TopicPartition("t", 1): "no such broker"
     }
+
+
+def test_many_moves_are_several_requests() -> None:
+    """The controller makes one after the other. All in one request exceeded the timeout."""
+    scripted = altering()
+    targets = {TopicPartition("t", index): None for index in range(2 * PER_REQUEST + 1)}
+    alter_reassignments(Cluster("b:1", connector=scripted.connect), targets)
+    requests = scripted.requests_of(ApiKey.ALTER_PARTITION_REASSIGNMENTS)
+    sent = [{p.partition_index for p in request.topics[0].partitions} for request in requests]
+    assert [len(partitions) for partitions in sent] == [PER_REQUEST, PER_REQUEST, 1]
+    assert set().union(*sent) == {tp.partition for tp in targets}
 
 
 def test_a_reassignment_refused_as_a_whole() -> None:

@@ -9,7 +9,7 @@ from kazoo.client import KazooClient
 from kazoo.protocol.states import ZnodeStat
 from kazoo.security import make_acl, make_digest_acl
 
-from kafkapy.tools.zookeeper.tree_reader import TreeError, batches, children_created, read_tree
+from kafkapy.tools.zookeeper.tree_reader import TreeError, children_created, read_tree
 from kafkapy.tools.zookeeper.znode_file import ZnodeRow
 
 Connect = Callable[[str], KazooClient]
@@ -27,11 +27,6 @@ def stat(cversion: int, children: int) -> ZnodeStat:
 def test_creations_are_told_with_deletions(cversion: int, children: int, created: int) -> None:
     """The root of a new ZooKeeper has -1, for its own child was not created by a request."""
     assert children_created(stat(cversion, children)) == created
-
-
-def test_batches() -> None:
-    assert list(batches([1, 2, 3], 2)) == [[1, 2], [3]]
-    assert list(batches([], 2)) == []
 
 
 def test_all_but_ephemerals(client_of: Connect) -> None:
