@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kafkapy.admin.batches import batches
 from kafkapy.admin.errors import api_error, check
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError
@@ -68,17 +69,18 @@ def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
     Raises:
         ApiError: the first refusal. Of several topics, it names the refused and the deleted ones.
     """
-    if not names:
-        return
-    response = cluster.controller_request(
-        DeleteTopicsRequest(
-            topic_names=list(names),
-            topics=[DeleteTopicState(name=name) for name in names],
-            timeout_ms=cluster.request_timeout_ms,
+    results: dict[str | None, tuple[int, str | None]] = {}
+    for batch in batches(names):
+        response = cluster.controller_request(
+            DeleteTopicsRequest(
+                topic_names=list(batch),
+                topics=[DeleteTopicState(name=name) for name in batch],
+                timeout_ms=cluster.request_timeout_ms,
+            )
         )
-    )
+        results |= {r.name: (r.error_code, r.error_message) for r in response.responses}
     cluster.invalidate_topics(names)
-    _check_results({r.name: (r.error_code, r.error_message) for r in response.responses}, "Deleted")
+    _check_results(results, "Deleted")
 
 
 def create_partitions(
@@ -100,11 +102,14 @@ def create_partitions(
             else [CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in replica_lists]
         )
         topics.append(CreatePartitionsTopic(name=name, count=count, assignments=rows))
-    response = cluster.controller_request(
-        CreatePartitionsRequest(topics=topics, timeout_ms=cluster.request_timeout_ms)
-    )
+    results: dict[str | None, tuple[int, str | None]] = {}
+    for batch in batches(topics):
+        response = cluster.controller_request(
+            CreatePartitionsRequest(topics=list(batch), timeout_ms=cluster.request_timeout_ms)
+        )
+        results |= {r.name: (r.error_code, r.error_message) for r in response.results}
     cluster.invalidate_topics(counts)
-    _check_results({r.name: (r.error_code, r.error_message) for r in response.results}, "Changed")
+    _check_results(results, "Changed")
 
 
 def _check_results(results: Mapping[str | None, tuple[int, str | None]], done: str) -> None:

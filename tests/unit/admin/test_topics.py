@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.admin.batches import PER_REQUEST
 from kafkapy.admin.topics import NewTopic, create_partitions, create_topic, delete_topics
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -77,6 +78,31 @@ def test_after_a_refusal_one_knows_which_topics_are_gone() -> None:
     with pytest.raises(ApiError, match=f"^{lines}$") as caught:
         delete_topics(cluster, [*"abcd"])
     assert caught.value.code is code
+
+
+def test_many_topics_are_several_requests_with_one_result() -> None:
+    """The controller changes one topic after the other. All in one request exceeded the timeout."""
+    names = [f"t{index}" for index in range(PER_REQUEST + 1)]
+    refused = {"name": "t0", "error_code": ErrorCode.POLICY_VIOLATION}
+    deleted = [
+        DeleteTopicsResponse(responses=[DeletableTopicResult(**refused)]),
+        DeleteTopicsResponse(responses=[DeletableTopicResult(name=names[-1])]),
+    ]
+    cluster, scripted = cluster_on(ApiKey.DELETE_TOPICS, deleted)
+    with pytest.raises(ApiError, match=rf"Refused topics: t0\nDeleted topics: {names[-1]}$"):
+        delete_topics(cluster, names)
+    requests = scripted.requests_of(ApiKey.DELETE_TOPICS)
+    assert [[t.name for t in each.topics] for each in requests] == [names[:-1], names[-1:]]
+
+    changed = [
+        CreatePartitionsResponse(results=[CreatePartitionsTopicResult(**refused)]),
+        CreatePartitionsResponse(results=[CreatePartitionsTopicResult(name=names[-1])]),
+    ]
+    cluster, scripted = cluster_on(ApiKey.CREATE_PARTITIONS, changed)
+    with pytest.raises(ApiError, match=rf"Refused topics: t0\nChanged topics: {names[-1]}$"):
+        create_partitions(cluster, dict.fromkeys(names, 3))
+    requests = scripted.requests_of(ApiKey.CREATE_PARTITIONS)
+    assert [[t.name for t in each.topics] for each in requests] == [names[:-1], names[-1:]]
 
 
 def test_add_partitions() -> None:
