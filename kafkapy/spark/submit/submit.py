@@ -177,13 +177,18 @@ def split(words: Sequence[str]) -> Submission:
 def properties_of(
     submission: Submission, job_conf: JobConf, spark_home: Path, environ: Mapping[str, str]
 ) -> bytes | None:
-    """The content of a property file with the properties that may be secret, and with those of the
-    property file that it replaces. None if no property may be secret.
+    """The content of a property file with the properties that may be secret, values beyond ASCII,
+    and the properties of the file that it replaces. None if there are none of the first two.
+
+    In some locales, such as LC_ALL=C, a JVM replaces letters beyond ASCII in a command line: a
+    query would find no rows.
 
     Raises:
         ConfigError: the user's own property file cannot be read.
     """
-    conf = private_conf(job_conf.properties)
+    conf = private_conf(job_conf.properties) | {
+        name: value for name, value in job_conf.conf().items() if not value.isascii()
+    }
     if not conf:
         return None
     file = property_files(submission, spark_home, environ)[0]
@@ -233,7 +238,8 @@ def command_line(
     if py_files:
         options += ["--py-files", ",".join(py_files)]
     for name, value in job_conf.conf().items():
-        options += ["--conf", f"{name}={value}"]
+        if value.isascii():  # others are in the property file
+            options += ["--conf", f"{name}={value}"]
     script, arguments = submission.script, submission.arguments
     if job_conf.sql is not None:
         script = _transform_job()

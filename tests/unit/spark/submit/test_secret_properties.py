@@ -44,6 +44,15 @@ def test_without_secrets_there_is_no_file(tmp_path: Path) -> None:
     assert "--properties-file" not in words
 
 
+def test_letters_beyond_ascii_are_in_the_file(tmp_path: Path) -> None:
+    """In the locale C, a JVM would replace them in its words."""
+    job_conf = JobConf("t", sql="SELECT 'ü'", properties={"bootstrap.servers": "b:1"})
+    assert content("", tmp_path, job_conf)["spark.kafkapy.sql"] == "SELECT 'ü'"
+    words = submit.command_line(submit.split([]), job_conf, tmp_path, tmp_path, "/the/file")
+    assert all(map(str.isascii, words))
+    assert "spark.kafkapy.from=t" in words
+
+
 def test_the_users_own_file_or_sparks_is_in_it(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "spark-defaults.conf").write_text("spark.a  defaults")
