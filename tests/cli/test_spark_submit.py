@@ -75,6 +75,10 @@ def run(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         (["--sql", "SELECT 1"], "--from is required with --sql"),
         (["--once", "job.py"], "--once is for streams: it needs --checkpoint"),
         (["--metrics-port", "1", "job.py"], "--metrics-port is for streams"),
+        (
+            [*TOPIC, "--checkpoint=c", "--metrics-port=65536", "j.py"],
+            "--metrics-port must be 1 to 65535, not 65536",
+        ),
         (["--columns", "value", "job.py"], "--columns names columns of the topics"),
         (
             ["--from", "t", "--bootstrap-server", "b:1", "--columns=key", "--schema=a INT", "j.py"],

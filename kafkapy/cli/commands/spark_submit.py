@@ -226,6 +226,8 @@ def _check(options: SparkSubmitOptions, script: str | None, has_other_words: boo
     for name in ("once", "metrics_port"):
         if is_given(options, name) and not options.checkpoint:
             raise UsageError(f"{_flag(name)} is for streams: it needs --checkpoint")
+    if options.metrics_port is not None and not 0 < options.metrics_port <= 65535:
+        raise UsageError(f"--metrics-port must be 1 to 65535, not {options.metrics_port}")
 
 
 def _check_registry(options: SparkSubmitOptions) -> None:
