@@ -168,7 +168,7 @@ def read_segment(
         decode_columns, selection=fields_to_decode(columns), aborted=segment.aborted
     )
     if skip_corrupt:
-        decode = partial(_decode_before_corrupt, decode)
+        decode = partial(decode_before_corrupt, decode)
     try:
         view = _map_file(path)
         view = view[_position_of(view, path, start) :]
@@ -177,15 +177,18 @@ def read_segment(
             yield from record_batches(
                 decoded_columns, segment.topic_partition, columns, bounds.timestamp_us
             )
+            start = int(decoded_columns.offsets[-1]) + 1
         if segment.end_offset != _OFFSET_MAX:
             _check_closed(view, path)
     except ApiError as error:
         if not skip_corrupt:
             raise
-        log.warning("%s; the rest of the segment is left out", error.message)
+        log.warning(
+            "%s; the rest of the segment is left out, from offset %d on", error.message, start
+        )
 
 
-def _decode_before_corrupt(
+def decode_before_corrupt(
     decode: Callable[..., Iterator[Columns]], view: memoryview, start: int, end: int
 ) -> Iterator[Columns]:
     """Decode all batches before a corrupt one. `decode` reads batches in groups, and yields nothing

@@ -12,6 +12,7 @@ import gc
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from pyspark.sql.datasource import InputPartition
@@ -112,19 +113,21 @@ def _decode(
     with _without_garbage_collection():
         from kafkapy.record.columns import decode_columns
         from kafkapy.spark.source.arrow import fields_to_decode, record_batches
+        from kafkapy.spark.source.segments import decode_before_corrupt
 
     tp, start, end = rest
+    decode = partial(
+        decode_columns,
+        selection=fields_to_decode(options.columns),
+        aborted=fetched.aborted_transactions,
+    )
     try:
-        for columns in decode_columns(
-            fetched.buffer,
-            start,
-            end,
-            selection=fields_to_decode(options.columns),
-            aborted=fetched.aborted_transactions,
-        ):
+        for columns in decode_before_corrupt(decode, fetched.buffer, start, end):
             yield from record_batches(columns, tp, options.columns, timestamp_us)
+            start = int(columns.offsets[-1]) + 1
     except ApiError as error:
-        raise ApiError(error.code, f"{tp} offsets {start} to {end}: {error.message}") from error
+        message = f"{tp} cannot be read from offset {start} on: {error.message}"
+        raise ApiError(error.code, message) from error
 
 
 @contextmanager
