@@ -138,10 +138,11 @@ def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Pat
     words += ["--schema", "user STRING, n INT", "--sql", "SELECT user, n FROM records WHERE n > 3"]
     (tmp_path / "tmp").mkdir()
     conf = ["--master", "local[1]", "--conf", "spark.ui.enabled=false"]
-    done = run(*conf, *words, TMPDIR=str(tmp_path / "tmp"))
-    assert done.returncode == 0, done.stderr
-    assert " INFO " not in done.stderr
-    assert "registered data source" not in done.stderr
+    status, seen = run_on_terminal(*conf, *words, TMPDIR=str(tmp_path / "tmp"))
+    assert status == 0, seen
+    assert " INFO " not in seen
+    assert "registered data source" not in seen
+    assert re.search(f"^batch 0: 10 rows in .* lag {source.name} 0$", seen, re.M), seen
     wait_until(  # the fork server ends after the job
         lambda: not list((tmp_path / "tmp").glob("kafkapy-*")), "no file is left"
     )
@@ -205,6 +206,7 @@ def test_avro_values_with_the_property_file_of_confluents_clients(
         proxy.shutdown()
         thread.join()
     assert done.returncode == 0, done.stderr
+    assert " INFO " not in done.stderr
     assert values_of(target, 2) == [{"n": 3, "at": 3}, {"n": 4, "at": 4}]
     keys = [(message.key() or b"")[5:] for message in messages_of(target, 2)]
     assert keys == [b"\x3e", b"\x52"]  # 31 and 41

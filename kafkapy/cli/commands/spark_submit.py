@@ -130,7 +130,7 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
         ConfigError: the property file, the URL of the registry, the script or pyspark cannot be
             used.
     """
-    from kafkapy.spark.submit import quiet_log, submit
+    from kafkapy.spark.submit import quiet_log, session, submit
     from kafkapy.spark.submit.secret_properties import properties_file
     from kafkapy.spark.workers import fork_server
     from kafkapy.spark.workers.kept_files import cache_dir
@@ -167,8 +167,9 @@ def run(options: SparkSubmitOptions, env: Environment) -> ExitStatus:
     is_quiet = (is_interactive or options.sql is not None) and not quiet_log.has_own_log(
         submission, spark_home, os.environ
     )
-    if is_interactive and is_quiet and not options.checkpoint:  # a stream prints its own lines
-        submission = submission.with_conf(quiet_log.PROGRESS, "true")
+    if is_interactive and is_quiet:
+        name = session.BATCH_LINES if options.checkpoint else quiet_log.PROGRESS
+        submission = submission.with_conf(name, "true")
     secret_properties = submit.properties_of(submission, job_conf, spark_home, os.environ)
     file = None if secret_properties is None else properties_file(secret_properties)
     words = submit.command_line(submission, job_conf, spark_home, cache_dir(), file)

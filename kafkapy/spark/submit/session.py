@@ -40,6 +40,7 @@ TO_KEY_SUBJECT: Final = CONF + "to.key.subject"
 TO_KEY_MESSAGE: Final = CONF + "to.key.message"
 ONCE: Final = CONF + "once"
 METRICS_PORT: Final = CONF + "metrics.port"
+BATCH_LINES: Final = CONF + "batch.lines"
 PROPERTY: Final = CONF + "kafka."
 USER_INFO: Final = "basic.auth.user.info"
 """The login at the schema registry. The files of Confluent's clients have these properties together

@@ -130,7 +130,9 @@ def to_sink_rows(frame: DataFrame) -> DataFrame:
 
 
 def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
-    """Run the stream to its end, and report each micro-batch to a terminal and to Prometheus."""
+    """Run the stream to its end, and report each micro-batch to the command's terminal and to
+    Prometheus.
+    """
     if has_target:
         writer = session.write_stream(to_sink_rows(frame))
     else:
@@ -139,8 +141,10 @@ def stream(spark: SparkSession, frame: DataFrame, has_target: bool) -> None:
     if session.conf_of(spark, session.ONCE) == "true":
         writer = writer.trigger(availableNow=True)
     reports: list[Callable[[MicroBatch], object]] = []
-    if sys.stderr.isatty():
-        reports.append(lambda batch: batch.rows and sys.stderr.write(f"{format_line(batch)}\n"))
+    jvm = SparkContext._jvm
+    if jvm is not None and session.conf_of(spark, session.BATCH_LINES) == "true":
+        errors = jvm.java.lang.System.err  # Spark passes a script's stderr to its stdout
+        reports.append(lambda batch: batch.rows and errors.println(format_line(batch)))
     port = session.conf_of(spark, session.METRICS_PORT)
     if port is not None:
         metrics = Metrics()
