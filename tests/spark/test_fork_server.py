@@ -75,12 +75,15 @@ def topic(broker: BrokerProcess) -> Topic:
 def test_a_script_has_forked_workers_whose_servers_end_costs_only_speed(
     topic: Topic, tmp_path: Path
 ) -> None:
-    """Also where the name of a file for temporary files is longer than a socket's may be."""
+    """Also where the name of a file for temporary files is longer than a socket's may be, and in an
+    activated virtual environment.
+    """
     script = tmp_path / "job.py"
     script.write_text(COUNT)
     temporary = tmp_path / ("a directory's long name, " * 8)
     temporary.mkdir()
-    with submitted(topic, script, "--from", "mine", TMPDIR=str(temporary)) as process:
+    environ = {"TMPDIR": str(temporary), "PS1": "(.venv) ", "BASH_FUNC_f%%": "() {  :\n}"}
+    with submitted(topic, script, "--from", "mine", **environ) as process:
         found = printed(process)
     said = (tmp_path / "log").read_text()
     assert process.returncode == 3, said  # the script's own

@@ -75,6 +75,7 @@ FIXED_ENVIRONMENT: Final = {
 _IGNORED_VARIABLES: Final = frozenset(
     (
         *("_", "SHLVL", "PWD", "OLDPWD", "PYTHONPATH", "JE_ARROW_MALLOC_CONF"),
+        *("PS1", "PS2"),  # an activated venv exports PS1; bash removes both when it runs a script
         "_PYSPARK_DRIVER_CONN_INFO_PATH",  # pyspark passes it to the JVM that it starts
     )
 )
@@ -134,7 +135,9 @@ def is_compatible(own: ProcessSpec, requested: ProcessSpec) -> bool:
     ignored = {
         name
         for name in different
-        if name in _IGNORED_VARIABLES or name.startswith(_IGNORED_PREFIXES)
+        if name in _IGNORED_VARIABLES
+        or name.startswith(_IGNORED_PREFIXES)
+        or not name.isidentifier()  # dash removes these, such as exported functions of bash
     }
     return own.path() == requested.path() and different == ignored
 

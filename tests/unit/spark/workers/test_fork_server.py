@@ -81,6 +81,12 @@ def test_anything_else_does(asked: ProcessSpec) -> None:
     assert not is_compatible(OWN, asked)
 
 
+def test_what_shells_remove_makes_no_difference() -> None:
+    """bash and dash run between the fork server's parent and the workers."""
+    removed = {"PS1": "(.venv) ", "PS2": "> ", "BASH_FUNC_f%%": "() { :; }", "a.b": "1"}
+    assert is_compatible(OWN._replace(environ={**OWN.environ, **removed}), ASKED)
+
+
 def test_a_path_is_its_entries_in_order() -> None:
     own = OWN._replace(environ={**OWN.environ, "PYTHONPATH": "/a:/b"})
     assert is_compatible(own, with_environ(PYTHONPATH="/a:/b:/b:/a"))  # Spark says it twice
