@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import urllib.request
@@ -148,6 +149,28 @@ def test_sql_between_topics_until_their_end(broker: BrokerProcess, tmp_path: Pat
     )
     values = values_of(target, 6)
     assert values == [{"user": f"u{n % 2}", "n": n} for n in range(4, 10)]
+
+
+def test_ctrl_c_ends_a_stream_without_a_traceback(broker: BrokerProcess, tmp_path: Path) -> None:
+    topic, checkpoint = Topic(broker.bootstrap_servers), tmp_path / "c"
+    topic.write(1)
+    words = ["--master", "local[1]", "--conf", "spark.ui.enabled=false", "--from", topic.name]
+    words += ["--bootstrap-server", broker.bootstrap_servers, "--checkpoint", str(checkpoint)]
+    command = [str(Path(sys.executable).parent / "kafkapy"), "spark-submit", *words]
+    with subprocess.Popen(
+        [*command, "--sql", "SELECT value FROM records"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            wait_until((checkpoint / "commits" / "0").exists, "a batch is done", 120)
+        finally:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        said = process.communicate()[0]
+    assert process.returncode == 130
+    assert "/py4j/" not in said, said
 
 
 class LoginProxy(BaseHTTPRequestHandler):

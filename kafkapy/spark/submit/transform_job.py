@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import re
 import runpy
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -57,10 +58,14 @@ def start_session(name: str) -> SparkSession:
     Raises:
         ConfigError: Spark does not start, for example because of a wrong `--master`.
     """
+    is_new = SparkContext._active_spark_context is None
     try:
-        return SparkSession.builder.appName(name).getOrCreate()
+        spark = SparkSession.builder.appName(name).getOrCreate()
     except Py4JJavaError as error:
         raise ConfigError(f"Spark does not start: {_java_fault(error)}") from error
+    if is_new:  # pyspark's handler prints tracebacks; the JVM gets Ctrl-C too, and ends the job
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return spark
 
 
 def sql_transform(spark: SparkSession) -> Transform:
