@@ -96,6 +96,11 @@ FIRST_HINTS_BY_TEXT: Final = (
         f" {_CONFIG}, and the broker's ssl.truststore.location",
     ),
     (r"not valid in current SASL state", _NO_SASL),
+    (
+        r"did not answer (?!API_VERSIONS\b)[A-Z_]+ within",  # it answered the first request
+        "the broker is busy or hangs, and may still do what it was sent;"
+        f" request.timeout.ms {_CONFIG} sets the time limit",
+    ),
 )
 HINTS_BY_TEXT: Final = (
     (

@@ -101,6 +101,21 @@ def test_the_text_of_an_error_without_a_cause_decides(text: str, part: str) -> N
     assert part in (hint(ConfigError(text), ["server"]) or "")
 
 
+@pytest.mark.parametrize(
+    ("request_name", "part"),
+    [("API_VERSIONS", "the port of a broker"), ("INCREMENTAL_ALTER_CONFIGS", "the broker is busy")],
+)
+def test_a_broker_that_answered_before_is_a_broker(request_name: str, part: str) -> None:
+    error = ApiError(
+        ErrorCode.REQUEST_TIMED_OUT, f"b1:9092 did not answer {request_name} within 30000 ms"
+    )
+    error.__cause__ = TimeoutError()
+    found = hint(error, ["configs"])
+    assert found is not None
+    assert part in found
+    assert "request.timeout.ms" in found
+
+
 def test_no_flag_is_advised_that_the_command_does_not_have() -> None:
     error = ConfigError("Invalid value x for configuration clientPort: it must be a port")
     assert "--override" in (hint(error, ["server", "start"]) or "")
