@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kafkapy.admin.cluster_replicas import Assignment, PlanSummary
 from kafkapy.admin.configs import Resource
-from kafkapy.admin.dry_run import PlannedRequest
 from kafkapy.cli.framework.output import Report
 from kafkapy.common.config_def import ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools.reassign.partition_files import format_reassignment
 from kafkapy.tools.reassign.reassignment import Verification
 from kafkapy.tools.reassign.states import PartitionState
+
+if TYPE_CHECKING:
+    from kafkapy.admin.cluster_replicas import Assignment, PlanSummary
+    from kafkapy.admin.dry_run import PlannedRequest
 
 VERIFY_REMINDER = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the"
