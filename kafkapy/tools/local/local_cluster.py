@@ -5,9 +5,13 @@ A process gets signals only if it keeps a pid file in this cluster's directory l
 
 from __future__ import annotations
 
+import fcntl
+import os
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from kafkapy.client.cluster import Cluster
@@ -15,7 +19,13 @@ from kafkapy.client.metadata import ClusterMetadata
 from kafkapy.common.errors import ApiError, ConfigError
 from kafkapy.tools.local import background, broker_processes
 from kafkapy.tools.local.background import LaunchedServer
-from kafkapy.tools.local.cluster_layout import HOST, ClusterLayout, load, server_properties
+from kafkapy.tools.local.cluster_layout import (
+    FILE,
+    HOST,
+    ClusterLayout,
+    load,
+    server_properties,
+)
 from kafkapy.tools.local.ports import check_port
 from kafkapy.tools.local.private_files import write_config_privately
 from kafkapy.tools.zookeeper import process as zookeeper_process
@@ -38,6 +48,28 @@ class Member:
     pid: int | None
     is_controller: bool | None = None
     leaders: int | None = None
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Make the directory, and refuse a second command that starts a cluster there.
+
+    Raises:
+        ConfigError: another command has locked the directory, or it cannot be made.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        fd = os.open(directory, os.O_RDONLY)
+    except OSError as error:
+        raise ConfigError(f"Cannot write {directory / FILE}: {error.strerror}") from error
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ConfigError(f"Another command starts the cluster in {directory}") from error
+        yield
+    finally:
+        os.close(fd)
 
 
 class LocalCluster:
@@ -65,11 +97,20 @@ class LocalCluster:
         metadata.
 
         Raises:
-            ConfigError: a port is in use, or a process did not start. Then the servers that this
-              call started are stopped, and new overrides are not kept.
+            ConfigError: a port is in use, another command starts the cluster, or a process did not
+              start. Then the servers that this call started are stopped, and new overrides are not
+              kept.
         """
         self._check(self.layout.broker_ids)
+        with _locked(self.layout.directory):
+            self._start()
+
+    def _start(self) -> None:
         previous = load(self.layout.directory)
+        if previous and not previous.broker_ports.items() <= self.layout.broker_ports.items():
+            raise ConfigError(
+                f"Another command has created a cluster in {self.layout.directory}: start it again"
+            )
         self.layout.save()
         try:
             with background.end_on_failure() as started:

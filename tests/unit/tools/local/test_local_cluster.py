@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import socket
@@ -100,6 +101,21 @@ def test_a_taken_port_is_told_before_anything_is_started(tmp_path: Path, who: st
         with pytest.raises(ConfigError, match=said):
             LocalCluster(layout).start()
     assert not layout.directory.exists()
+
+
+def test_a_second_start_of_a_new_cluster_is_refused(tmp_path: Path) -> None:
+    """Each start chose ports, and wrote the files of the other."""
+    first, second = (ClusterLayout(tmp_path, 0, free_port(), {1: free_port()}) for _ in range(2))
+    fd = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    with pytest.raises(ConfigError, match=f"Another command starts the cluster in {tmp_path}"):
+        LocalCluster(second).start()
+    os.close(fd)
+    assert load(tmp_path) is None
+    first.save()
+    with pytest.raises(ConfigError, match="Another command has created a cluster"):
+        LocalCluster(second).start()
+    assert load(tmp_path) == first
 
 
 def test_without_pyspark_no_cluster_on_apaches_zookeeper_is_made(
