@@ -82,6 +82,7 @@ _SOCKET_TIMEOUT_MAX_MS: Final = 300_000
 _REQUEST_TIMEOUT_MS: Final = 30_000  # Java's default
 _FETCH_WAIT_MS: Final = 500  # the default in both clients
 _FETCH_MARGIN_MS: Final = 1000  # librdkafka warns if the timeout of a fetch is closer to its wait
+_READER_FETCH_WAIT_MS: Final = 10  # the broker answers a fetch at the end of a partition then
 _HEARTBEAT_MS: Final = 3000  # the defaults in both clients
 _SESSION_TIMEOUT_MS: Final = 45_000
 _UNKNOWN_PROPERTY: Final = re.compile(r'No such configuration property: "([^"]+)"')
@@ -215,6 +216,25 @@ def consumer_config(properties: Mapping[str, str]) -> dict[str, Any]:
         eager = [name for name in chosen if name != _COOPERATIVE]
         config["partition.assignment.strategy"] = ",".join(eager or chosen)
     return config
+
+
+def reader_config(
+    properties: Mapping[str, str], group_id: str, isolation_level: str
+) -> dict[str, Any]:
+    """The config of a `confluent_kafka.Consumer` that is assigned partitions, and reads them to
+    their ends. librdkafka requires a group id, but nothing is committed: see `is_of_unused_group`.
+    Raises as `consumer_config`."""
+    return {
+        **consumer_config(properties),
+        "group.id": group_id,
+        "allow.auto.create.topics": False,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",  # if records are deleted meanwhile
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": _READER_FETCH_WAIT_MS,
+        "isolation.level": isolation_level,
+        "log_level": 0,
+    }
 
 
 def create_client(

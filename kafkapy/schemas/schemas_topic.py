@@ -20,7 +20,7 @@ from kafkapy.admin.topics import NewTopic, create_topic
 from kafkapy.client.batch_producer import BatchProducer
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from kafkapy.client.librdkafka import consumer_config, create_client, is_of_unused_group
+from kafkapy.client.librdkafka import create_client, is_of_unused_group, reader_config
 from kafkapy.client.offsets import LATEST_TIMESTAMP
 from kafkapy.client.producer_settings import ProducerSettings
 from kafkapy.client.transaction import Transaction
@@ -35,7 +35,6 @@ REPLICAS_MAX: Final = 3
 _TRANSACTION_TIMEOUT_MS: Final = 10_000
 _WRITE_TIMEOUT_MS: Final = 10_000
 _POLL_S: Final = 0.1
-_FETCH_WAIT_MS: Final = 10  # the broker answers a fetch at the end of the partition after this time
 _BATCH_RECORDS: Final = 500
 _PAUSE_S: Final = 0.1
 _PAUSE_MAX_S: Final = 2.0
@@ -103,17 +102,7 @@ class SchemasTopic:
         self._topic_id = ZERO_UUID
         self._next_offset = 0
         self._read_ahead: list[Record] = []  # by a read that failed later
-        config = {
-            **consumer_config(properties),
-            "group.id": "kafkapy.schemas",  # librdkafka requires one; nothing is committed
-            "allow.auto.create.topics": False,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            "enable.partition.eof": True,
-            "fetch.wait.max.ms": _FETCH_WAIT_MS,
-            "isolation.level": "read_committed",
-            "log_level": 0,
-        }
+        config = reader_config(properties, "kafkapy.schemas", "read_committed")
         self._consumer = create_client(Consumer, config, log.info)
         self._consumer.assign([Position(name, 0, 0)])
 
@@ -149,7 +138,7 @@ class SchemasTopic:
         Raises:
             ApiError: the coordinator refuses, or does not respond.
         """
-        # No write is decided on a topic that was replaced: its id is read again.
+        # Reads the topic's id again, so that no write is decided on a topic that was replaced.
         self._cluster.invalidate_topics([self.partition.topic])
         name = f"{self.partition.topic}-writer"
         return Transaction(self._cluster, name, _TRANSACTION_TIMEOUT_MS)
@@ -211,7 +200,7 @@ class SchemasTopic:
             error = message.error()
             is_in_topic = error is None or error.code() == KafkaError._PARTITION_EOF
             if is_in_topic and message.offset() < self._next_offset:
-                # librdkafka goes back where the topic does not have what it would read next.
+                # librdkafka goes back if the topic does not have the next offset.
                 self._restart()
                 return
             self._take(message)

@@ -11,14 +11,13 @@ from typing import Any, Final
 from kafkapy.admin.errors import topic_error
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.fetch import READ_COMMITTED, READ_UNCOMMITTED
-from kafkapy.client.librdkafka import consumer_config, create_client, is_of_unused_group
+from kafkapy.client.librdkafka import create_client, is_of_unused_group, reader_config
 from kafkapy.client.offsets import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 
 READ_LIMIT_S: Final = 60.0
 _POLL_S: Final = 0.1
-_FETCH_WAIT_MS: Final = 10  # the broker answers a fetch at the end of a partition after this time
 
 log: Final = logging.getLogger("kafkapy.testing")
 
@@ -57,18 +56,9 @@ def read_topic(
     # Imported only here: tests with a client of their own do not need librdkafka.
     import confluent_kafka
 
-    config = {
-        **consumer_config(properties),
-        "bootstrap.servers": servers,
-        "group.id": "kafkapy.testing",  # librdkafka requires one; nothing is committed
-        "allow.auto.create.topics": False,
-        "enable.auto.commit": False,
-        "auto.offset.reset": "earliest",  # if records are deleted meanwhile
-        "enable.partition.eof": True,
-        "fetch.wait.max.ms": _FETCH_WAIT_MS,
-        "isolation.level": "read_committed" if read_committed else "read_uncommitted",
-        "log_level": 0,
-    }
+    isolation_level = "read_committed" if read_committed else "read_uncommitted"
+    config = reader_config(properties, "kafkapy.testing", isolation_level)
+    config["bootstrap.servers"] = servers
     consumer = create_client(confluent_kafka.Consumer, config, log.info)
     try:
         consumer.assign([confluent_kafka.TopicPartition(*each, starts[each]) for each in starts])
