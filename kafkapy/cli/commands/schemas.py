@@ -119,7 +119,7 @@ def check(options: SchemasOptions) -> str:
     refuse_other_actions(options, action.rstrip("_"))
     if action in _NEEDS_SUBJECT:
         require(options, "subject")
-    if options.subject == "":  # a variable of a script that is not set; not all subjects
+    if options.subject == "":  # an unset variable of a script must not mean all subjects
         raise UsageError("--subject: expected a name")
     if action in ("register", "check"):
         require(options, "schema_file")

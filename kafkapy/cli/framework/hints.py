@@ -98,7 +98,7 @@ FIRST_HINTS_BY_TEXT: Final = (
     (r"not valid in current SASL state", _NO_SASL),
     (
         r"did not answer (?!API_VERSIONS\b)[A-Z_]+ within",  # it answered the first request
-        "the broker is busy or hangs, and may still do what it was sent;"
+        "the broker is busy or hangs, and may still complete the request;"
         f" request.timeout.ms {_CONFIG} sets the time limit",
     ),
 )

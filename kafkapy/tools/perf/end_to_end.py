@@ -111,6 +111,7 @@ class EndToEnd:
         return summary(latencies_ns)
 
     def _polled(self, limit_s: float) -> Message | None:
+        """The next record or error, None if there is none in time."""
         deadline_s = time.monotonic() + limit_s
         while True:
             left_s = max(0.0, deadline_s - time.monotonic())
