@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
 
 ClientT = TypeVar("ClientT")
 
-_FLUSH_S: Final = 0.5
+# In calls of 200 ms and more, confluent-kafka continues after a fatal error. It then calls
+# `on_delivery` while the exception is pending, which may lose it.
+_FLUSH_MAX_S: Final = 0.1
 # The limit of the values in the queue. Keys and headers do not count.
 _QUEUE_KBYTES: Final = "queue.buffering.max.kbytes"
 _QUEUE_KBYTES_DEFAULT: Final = 1 << 20
@@ -140,9 +144,19 @@ class ToolProducer(Producer):  # type: ignore[misc]
         return events
 
     def flush(self, timeout: float = -1) -> int:
-        with _fatal_errors():
-            queued: int = super().flush(timeout)
-        return queued
+        """Wait until every record is acknowledged or has failed, for at most `timeout` seconds
+        unless that is negative. Returns how many records are left.
+
+        Raises:
+            ApiError: a fatal error, or raised by the reporter.
+        """
+        end_s = time.monotonic() + timeout if timeout >= 0 else math.inf
+        while True:
+            left_s = end_s - time.monotonic()
+            with _fatal_errors():
+                queued: int = super().flush(max(0, min(left_s, _FLUSH_MAX_S)))
+            if not queued or left_s <= _FLUSH_MAX_S:
+                return queued
 
 
 def _too_large(size: int, limit: str) -> KafkaException:
@@ -178,16 +192,11 @@ def _varint_size(number: int) -> int:
 
 @contextmanager
 def _fatal_errors() -> Iterator[None]:
-    """Convert the exception that confluent-kafka raises instead of calling `error_cb`. While it is
-    pending, a callback may run, and turn it into the cause of a SystemError.
-    """
+    """Convert the exception that confluent-kafka raises instead of calling `error_cb`."""
     try:
         yield
-    except (KafkaException, SystemError) as error:
-        cause = error if isinstance(error, KafkaException) else error.__cause__
-        if not isinstance(cause, KafkaException):
-            raise
-        fatal = cause.args[0]
+    except KafkaException as error:
+        fatal = error.args[0]
         code = _lasting_error(fatal) or ErrorCode.UNKNOWN_SERVER_ERROR
         raise ApiError(code, fatal.str()) from error
 
@@ -288,17 +297,6 @@ def subscribe(consumer: Consumer | ShareConsumer, topics: list[str], **callbacks
     for topic in topics:
         validate_topic_name(topic)
     consumer.subscribe(topics, **callbacks)
-
-
-def flush(producer: Producer) -> None:
-    """Wait until every record is acknowledged or has failed.
-
-    Raises:
-        ApiError: a fatal error, or raised by the reporter. A single, unlimited `flush` would
-            continue despite the error, until the records expire.
-    """
-    while producer.flush(_FLUSH_S):
-        pass
 
 
 def make_client(

@@ -7,6 +7,7 @@ what they allow.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -123,6 +124,37 @@ def test_a_producer_that_may_not_write_names_the_missing_permission(
     *_, last, hint = refused.stderr.splitlines()
     assert re.search(r"(Cluster|Topic) authorization failed$", last)
     assert hint.startswith("Hint: ask an administrator for the right")
+
+
+_FIVE_PRODUCERS = """
+import json, sys
+from kafkapy.common.errors import ApiError
+from kafkapy.tools.librdkafka_client import Reporter, ToolProducer, make_client
+
+def delivered(error, message):
+    try:
+        error.str()  # fails while an exception is pending, which is then its cause
+    except Exception:
+        pass
+
+config = {"enable.idempotence": True, "linger.ms": 20, **json.loads(sys.argv[1])}
+for _ in range(5):
+    producer = make_client(ToolProducer, config, Reporter(print))
+    producer.produce("open", b"v", on_delivery=delivered)
+    try:
+        producer.flush()
+    except ApiError as error:
+        print(error.code.name)
+"""
+
+
+def test_a_callback_does_not_lose_the_reason_of_a_fatal_error(guarded: BrokerProcess) -> None:
+    """It ran while confluent-kafka's exception was pending. The user got a SystemError."""
+    config = json.dumps(librdkafka(guarded, "bob"))
+    ended = subprocess.run(
+        [sys.executable, "-c", _FIVE_PRODUCERS, config], capture_output=True, text=True
+    )
+    assert (ended.stdout, ended.stderr) == ("CLUSTER_AUTHORIZATION_FAILED\n" * 5, "")
 
 
 def test_entries_are_in_force_at_once_and_gone_at_once(

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from kafkapy.client.properties import int_property
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.tools.console.line_reader import Line, LineReader
-from kafkapy.tools.librdkafka_client import Reporter, flush, make_producer
+from kafkapy.tools.librdkafka_client import Reporter, make_producer
 
 MAX_BLOCK_MS: Final = 60_000
 _QUEUE_FULL_WAIT_S: Final = 0.1
@@ -88,12 +88,12 @@ class ConsoleProducer:
                 break
         self._producer.poll(0)
         if sync:
-            flush(self._producer)
+            self._producer.flush()
         self._raise_failure()
 
     def close(self) -> None:
         """Wait until every queued record is acknowledged or has failed."""
-        flush(self._producer)
+        self._producer.flush()
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is None:

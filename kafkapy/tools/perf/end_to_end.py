@@ -13,14 +13,13 @@ from confluent_kafka import (
     KafkaError,
     KafkaException,
     Message,
-    Producer,
     TopicPartition,
 )
 
 from kafkapy.client.librdkafka import is_of_unused_group
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.java_numbers import decimal, ratio
-from kafkapy.tools.librdkafka_client import flush
+from kafkapy.tools.librdkafka_client import ToolProducer
 
 POLL_TIMEOUT_MS: Final = 60_000
 _PERCENTILES: Final = ((0.5, "50th"), (0.99, "99th"), (0.999, "99.9th"))
@@ -59,7 +58,7 @@ def summary(latencies_ns: Sequence[int]) -> Latencies:
 class EndToEnd:
     """One producer and one consumer of a topic. Each message is read before the next is sent."""
 
-    def __init__(self, producer: Producer, consumer: Consumer, topic: str) -> None:
+    def __init__(self, producer: ToolProducer, consumer: Consumer, topic: str) -> None:
         self._producer = producer
         self._consumer = consumer
         self._topic = topic
@@ -130,7 +129,7 @@ class EndToEnd:
             self._producer.produce(self._topic, payload, on_delivery=on_delivered)
         except KafkaException as error:
             raise ApiError(ErrorCode.MESSAGE_TOO_LARGE, error.args[0].str()) from error
-        flush(self._producer)
+        self._producer.flush()
         if failures:
             raise ApiError(ErrorCode.REQUEST_TIMED_OUT, failures[0].str())
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.java_numbers import decimal, ratio
-from kafkapy.tools.librdkafka_client import flush
+from kafkapy.tools.librdkafka_client import ToolProducer
 from kafkapy.tools.perf.throughput import Throttle
 
 REPORT_INTERVAL_MS: Final = 5000
@@ -165,7 +165,7 @@ class Workload(NamedTuple):
 
 
 def run(
-    producer: Producer,
+    producer: ToolProducer,
     workload: Workload,
     print_line: Callable[[str], None],
     report_error: Callable[[str], None],
@@ -210,12 +210,15 @@ def run(
         wait_for_throttle(producer, throttle, sent)
     if transaction_start_ms:
         _call_transaction(producer.commit_transaction)
-    flush(producer)
+    producer.flush()
     return stats.totals(_now_ms())
 
 
 def wait_for_throttle(
-    producer: Producer, throttle: Throttle, sent: int, is_needed: Callable[[], bool] = lambda: True
+    producer: ToolProducer,
+    throttle: Throttle,
+    sent: int,
+    is_needed: Callable[[], bool] = lambda: True,
 ) -> None:
     """Wait for the throttle while `is_needed`. Receive acknowledgements meanwhile."""
     deadline = time.monotonic() + throttle.wait_s(sent, time.monotonic())
@@ -224,7 +227,7 @@ def wait_for_throttle(
 
 
 def _send(
-    producer: Producer,
+    producer: ToolProducer,
     topic: str,
     payload: bytes,
     on_acknowledged: Callable[[KafkaError | None, Message], None],

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from kafkapy.common.java_numbers import ratio
-from kafkapy.tools.librdkafka_client import flush
+from kafkapy.tools.librdkafka_client import ToolProducer
 from kafkapy.tools.perf.producer_perf import wait_for_throttle
 from kafkapy.tools.perf.throughput import Throttle
 
@@ -47,7 +47,7 @@ class VerifiableProducer:
 
     def __init__(
         self,
-        producer: Producer,
+        producer: ToolProducer,
         records: NumberedRecords,
         emit: Emit,
         is_stopped: Callable[[], bool] = lambda: False,
@@ -77,7 +77,7 @@ class VerifiableProducer:
     def finish(self) -> None:
         """Wait for outstanding acknowledgements, and emit the totals."""
         try:
-            flush(self._producer)
+            self._producer.flush()
         finally:
             self._emit_totals()
 

@@ -12,7 +12,6 @@ from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.tools.librdkafka_client import (
     Reporter,
     ToolProducer,
-    flush,
     make_client,
     make_producer,
     poll_records,
@@ -143,17 +142,6 @@ def test_who_is_patient_waits_for_the_login_to_be_right() -> None:
         KafkaError(KafkaError._AUTHENTICATION, "refused")
     )
     assert said == ["WARN refused"]
-
-
-def test_a_flush_is_left_between_two_looks() -> None:
-    left = [2, 1, 0, 0]
-
-    class Queue:
-        def flush(self, timeout: float) -> int:
-            return left.pop(0)
-
-    flush(Queue())  # type: ignore[arg-type]
-    assert left == [0]
 
 
 def test_only_counts_and_times_make_no_new_complaint() -> None:

@@ -63,7 +63,7 @@ class StatisticsProducer:
     def produce(self, topic: str, value: bytes, on_delivery: Any) -> None:
         assert self._has_id, "the latency would contain the wait for the id"
 
-    def flush(self, timeout: float) -> int:
+    def flush(self) -> int:
         return 0
 
 

@@ -49,7 +49,7 @@ class FakeProducer:
             raise self.refusal
         return 0
 
-    def flush(self, timeout: float) -> int:
+    def flush(self) -> int:
         self.flushes += 1
         for record in self.produced if self.late else ():
             record["on_delivery"](self.late, Sent())

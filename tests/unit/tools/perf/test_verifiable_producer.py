@@ -34,7 +34,7 @@ class FakeProducer:
     def poll(self, seconds: float) -> int:
         return 0
 
-    def flush(self, timeout: float) -> int:
+    def flush(self) -> int:
         return 0
 
 
