@@ -87,7 +87,7 @@ class TopicSink:
         if "delivery.timeout.ms" not in properties:
             config["message.timeout.ms"] = _NO_TIMEOUT
         self._producer: Any = make_client(
-            ToolProducer, config, Reporter(warn, retries_authentication=True)
+            ToolProducer, config, Reporter(warn, properties, retries_authentication=True)
         )
 
     def send(self, path: Path, value: bytes, offset: int) -> None:

@@ -20,6 +20,8 @@ from kafkapy.client.librdkafka import (
     share_consumer_config,
 )
 from kafkapy.client.properties import int_property
+from kafkapy.client.security import security_from
+from kafkapy.client.transport import connect
 from kafkapy.common.config_def import ConfigDef, ConfigKey, ConfigType, at_least, one_of
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode
 from kafkapy.common.topic_partition import validate_topic_name
@@ -59,20 +61,31 @@ _PRODUCER_CONFIGS: Final = ConfigDef(
     )
 )
 _COUNTS: Final = re.compile(r" \(after .*\)$|\d+/\d+ (?=brokers are down)")
+# A broker whose certificate is refused, in librdkafka's text, which never has the reason.
+_REFUSED_BROKER: Final = re.compile(
+    r"\w*ssl://(?:\[(?P<ipv6>[^]]+)\]|(?P<host>[^:/]+)):(?P<port>\d+)/.*certificate verify failed"
+)
+_REFUSED_CLIENT: Final = re.compile(r" alert (.*certificate|unknown ca|handshake failure)")
+_CONNECT_S: Final = 5.0
 
 
 class Reporter:
     """Reports each error once: librdkafka repeats errors while a broker is unreachable.
 
-    librdkafka also retries a refused login for ever, whereas Kafka's clients fail. So the call that
-    serves callbacks (`poll`, `flush`, `consume`) raises after a refused login, unless
-    `retries_authentication`.
+    librdkafka also retries a refused login or certificate for ever, whereas Kafka's clients fail.
+    So the call that serves callbacks (`poll`, `flush`, `consume`) raises after one of these, unless
+    `retries_authentication`. `properties` are those of the client.
     """
 
     def __init__(
-        self, warn: Callable[[str], None], *, retries_authentication: bool = False
+        self,
+        warn: Callable[[str], None],
+        properties: Mapping[str, str],
+        *,
+        retries_authentication: bool = False,
     ) -> None:
         self._warn = warn
+        self._properties = properties
         self._retries_authentication = retries_authentication
         self._reported: set[str] = set()
 
@@ -88,11 +101,28 @@ class Reporter:
         """librdkafka's `error_cb`. Its exceptions are raised by the call that serves callbacks.
 
         Raises:
-            ApiError: SASL_AUTHENTICATION_FAILED.
+            ApiError: SASL_AUTHENTICATION_FAILED; or NETWORK_EXCEPTION, because the broker or the
+                client refuses the certificate of the other.
         """
-        if error.code() == KafkaError._AUTHENTICATION and not self._retries_authentication:
-            raise ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, error.str())
-        self.report_once(f"WARN {error.str()}")
+        refusal = self._refusal(error)
+        if refusal is not None and not self._retries_authentication:
+            raise refusal
+        self.report_once(f"WARN {refusal or error.str()}")
+
+    def _refusal(self, error: KafkaError) -> ApiError | None:
+        text = error.str()
+        if error.code() == KafkaError._AUTHENTICATION:
+            return ApiError(ErrorCode.SASL_AUTHENTICATION_FAILED, text)
+        refused_broker = _REFUSED_BROKER.match(text)
+        if refused_broker is None:
+            is_refused = _REFUSED_CLIENT.search(text) is not None
+            return ApiError(ErrorCode.NETWORK_EXCEPTION, text) if is_refused else None
+        host, port = refused_broker["ipv6"] or refused_broker["host"], refused_broker["port"]
+        try:
+            connect(host, int(port), security_from(self._properties), _CONNECT_S).close()
+        except ApiError as reason:
+            return reason
+        return None  # perhaps the broker has another certificate now
 
 
 class ToolProducer(Producer):  # type: ignore[misc]

@@ -139,7 +139,7 @@ def delivered(error, message):
 
 config = {"enable.idempotence": True, "linger.ms": 20, **json.loads(sys.argv[1])}
 for _ in range(5):
-    producer = make_client(ToolProducer, config, Reporter(print))
+    producer = make_client(ToolProducer, config, Reporter(print, {}))
     producer.produce("open", b"v", on_delivery=delivered)
     try:
         producer.flush()

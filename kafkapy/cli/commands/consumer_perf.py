@@ -92,7 +92,8 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
     metrics = ClientMetrics("consumer")
     extra = metrics.config() if options.print_metrics else {}
     with terminable():
-        consumer = make_consumer(consumer_properties(options), Reporter(env.warn), extra)
+        properties = consumer_properties(options)
+        consumer = make_consumer(properties, Reporter(env.warn, properties), extra)
         # On a terminal, the live line is updated each second.
         interval = options.reporting_interval
         if env.on_terminal and not detailed:

@@ -57,7 +57,7 @@ def run(options: EndToEndOptions, env: Environment) -> ExitStatus:
     options.command_config = options.command_config or given.properties_file
     common = properties_of(options.command_config) | {"bootstrap.servers": given.servers}
     quiet = options.output is OutputFormat.json
-    live, reporter = LiveLine(env, is_enabled=not quiet), Reporter(env.warn)
+    live, reporter = LiveLine(env, is_enabled=not quiet), Reporter(env.warn, common)
 
     with terminable():
         partitions = _partitions(options, given.topic, env)

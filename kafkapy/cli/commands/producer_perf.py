@@ -86,7 +86,7 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
     metrics = ClientMetrics("producer")
 
     with terminable():
-        producer = make_producer(properties, Reporter(env.warn), metrics.config())
+        producer = make_producer(properties, Reporter(env.warn, properties), metrics.config())
         if "transactional.id" not in properties:  # its first transaction waits
             metrics.wait_for_producer_id(producer.poll)
         totals = send(producer, workload, live.print_permanent, env.warn, live.show)

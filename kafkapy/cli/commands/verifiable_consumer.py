@@ -78,7 +78,8 @@ def run(options: VerifiableConsumerOptions, env: Environment) -> ExitStatus:
     if options.group_protocol.lower() not in PROTOCOLS:
         raise UsageError(f"--group-protocol {options.group_protocol} is not classic or consumer")
     with stoppable() as interrupt:
-        client = make_consumer(consumer_properties(options), Reporter(env.warn))
+        properties = consumer_properties(options)
+        client = make_consumer(properties, Reporter(env.warn, properties))
         consumer = VerifiableConsumer(
             client,
             emitter(env),

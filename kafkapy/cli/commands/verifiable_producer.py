@@ -72,7 +72,8 @@ def run(options: VerifiableProducerOptions, env: Environment) -> ExitStatus:
         None if create_time_ms == -1 else create_time_ms,
     )
     with stoppable() as interrupt:
-        client = make_producer(producer_properties(options), Reporter(env.warn))
+        properties = producer_properties(options)
+        client = make_producer(properties, Reporter(env.warn, properties))
         producer = VerifiableProducer(client, records, emitter(env), lambda: interrupt.seen)
         try:
             producer.run()

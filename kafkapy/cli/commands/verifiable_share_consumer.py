@@ -47,7 +47,7 @@ def run(options: VerifiableShareConsumerOptions, env: Environment) -> ExitStatus
     }
     with stoppable() as interrupt:
         consumer = VerifiableShareConsumer(
-            make_share_consumer(properties, Reporter(env.warn)),
+            make_share_consumer(properties, Reporter(env.warn, properties)),
             emitter(env),
             lambda: interrupt.seen,
             max_messages=options.max_messages,

@@ -87,13 +87,18 @@ FIRST_HINTS_BY_TEXT: Final = (
         " advertised.listeners of the brokers",
     ),
     (
-        r"ALERT_CERTIFICATE_EXPIRED",
+        r"(?i)alert[_ ]certificate[_ ]expired",
         f"renew the certificate of this client: ssl.keystore.location {_CONFIG}",
     ),
     (
-        r"ALERT_(CERTIFICATE_REQUIRED|UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN)",
+        r"(?i)alert[_ ](certificate[_ ](required|unknown)|unknown[_ ]ca|bad[_ ]certificate)",
         "the listener requires a client certificate that the broker trusts: ssl.keystore.location"
         f" {_CONFIG}, and the broker's ssl.truststore.location",
+    ),
+    (
+        r"(?i)alert[_ ]handshake[_ ]failure",
+        "the listener requires a client certificate (ssl.keystore.location) or other ciphers"
+        f" (ssl.cipher.suites) {_CONFIG}",
     ),
     (r"not valid in current SASL state", _NO_SASL),
     (

@@ -67,7 +67,7 @@ class ConsoleConsumer:
             ApiError: INVALID_TOPIC_EXCEPTION.
         """
         config = {**consumer_config(properties), "enable.auto.offset.store": "false"}
-        self._reporter = Reporter(warn)
+        self._reporter = Reporter(warn, properties)
         self._consumer: Consumer = make_client(Consumer, config, self._reporter)
         self._commits = properties.get("enable.auto.commit", "true").lower() == "true"
         self._servers = properties.get("bootstrap.servers", "")

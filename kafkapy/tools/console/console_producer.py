@@ -37,7 +37,7 @@ class ConsoleProducer:
         self._topic = topic
         self._warn = warn
         self._max_block_ms = int_property(properties, "max.block.ms", MAX_BLOCK_MS)
-        self._producer = make_producer(properties, Reporter(warn))
+        self._producer = make_producer(properties, Reporter(warn, properties))
 
     def wait_for_topic(self) -> None:
         """Wait until the topic is in the metadata. Automatic topic creation creates it now.

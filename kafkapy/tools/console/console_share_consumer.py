@@ -47,7 +47,7 @@ class ConsoleShareConsumer:
         self._warn = warn
         self._acknowledge_type = acknowledge_type
         self._rejects_errors = rejects_errors
-        self._reporter = Reporter(warn)
+        self._reporter = Reporter(warn, properties)
         self._consumer: ShareConsumer = make_share_consumer(properties, self._reporter)
         subscribe(self._consumer, [topic])
         self.count = 0

@@ -22,7 +22,7 @@ from kafkapy.tools.librdkafka_client import (
 
 def make_tiny_producer() -> ToolProducer:
     """A producer with a queue of 1 KiB."""
-    return make_client(ToolProducer, {"queue.buffering.max.kbytes": "1"}, Reporter([].append))
+    return make_client(ToolProducer, {"queue.buffering.max.kbytes": "1"}, Reporter([].append, {}))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_record_that_will_fit_later_is_not_refused() -> None:
 def test_unknown_properties_are_dropped_with_a_warning() -> None:
     said: list[str] = []
     config = {"nope.a": "1", "nope.b": "2"}
-    make_client(Producer, config, Reporter(said.append))
+    make_client(Producer, config, Reporter(said.append, {}))
     assert said == [
         f"WARN The configuration '{name}' was supplied but is not known."
         for name in ("nope.a", "nope.b")
@@ -62,7 +62,7 @@ def test_unknown_properties_are_dropped_with_a_warning() -> None:
 
 def test_a_bad_value_is_named() -> None:
     with pytest.raises(ConfigError, match=r"compression\.type|compression\.codec"):
-        make_client(Producer, {"compression.type": "zip"}, Reporter([].append))
+        make_client(Producer, {"compression.type": "zip"}, Reporter([].append, {}))
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_a_producer_refuses_what_javas_refuses(name: str, value: str, reason: st
     """With acks=2 every record failed, and the tool exited with 0; librdkafka takes the others."""
     said = f"Invalid value {value} for configuration {name}: {reason}"
     with pytest.raises(ConfigError, match=f"^{said}$"):
-        make_producer({"bootstrap.servers": "localhost:1", name: value}, Reporter([].append))
+        make_producer({"bootstrap.servers": "localhost:1", name: value}, Reporter([].append, {}))
 
 
 def test_a_producer_has_the_values_that_javas_has() -> None:
     properties = {"acks": " all ", "linger.ms": "0", "send.buffer.bytes": "-1", "retries": "3"}
-    make_producer({"bootstrap.servers": "localhost:1", **properties}, Reporter([].append))
+    make_producer({"bootstrap.servers": "localhost:1", **properties}, Reporter([].append, {}))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_producer_has_the_values_that_javas_has() -> None:
 def test_bootstrap_servers_are_those_that_admin_tools_accept(servers: str, error: str) -> None:
     """librdkafka connected to another port, 84928 - 65536."""
     with pytest.raises(ConfigError) as caught:
-        make_client(Consumer, {"bootstrap.servers": servers}, Reporter([].append))
+        make_client(Consumer, {"bootstrap.servers": servers}, Reporter([].append, {}))
     assert str(caught.value) == error
 
 
@@ -108,7 +108,9 @@ def test_a_lone_surrogate_is_refused() -> None:
     # In a process that it would end, this test would be the last.
     with pytest.raises(ConfigError, match=r"'group\.id': a lone surrogate"):
         make_client(
-            Consumer, {"group.id": "\ud800", "bootstrap.servers": "localhost:1"}, Reporter(print)
+            Consumer,
+            {"group.id": "\ud800", "bootstrap.servers": "localhost:1"},
+            Reporter(print, {}),
         )
 
 
@@ -120,7 +122,7 @@ def test_a_consumer_ends_by_an_error_of_which_librdkafka_says_only_that_it_is_fa
 
 def test_each_complaint_is_told_once() -> None:
     said: list[str] = []
-    reporter = Reporter(said.append)
+    reporter = Reporter(said.append, {})
     for _ in range(3):
         reporter.error(KafkaError(KafkaError._ALL_BROKERS_DOWN))
     reporter.report_once("other")
@@ -131,14 +133,14 @@ def test_a_refused_login_ends_the_call_that_serves_it() -> None:
     said: list[str] = []
     refused = KafkaError(KafkaError._AUTHENTICATION, "Invalid username or password")
     with pytest.raises(ApiError, match="Invalid username or password") as error:
-        Reporter(said.append).error(refused)
+        Reporter(said.append, {}).error(refused)
     assert error.value.code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert said == []
 
 
 def test_who_is_patient_waits_for_the_login_to_be_right() -> None:
     said: list[str] = []
-    Reporter(said.append, retries_authentication=True).error(
+    Reporter(said.append, {}, retries_authentication=True).error(
         KafkaError(KafkaError._AUTHENTICATION, "refused")
     )
     assert said == ["WARN refused"]
@@ -146,7 +148,7 @@ def test_who_is_patient_waits_for_the_login_to_be_right() -> None:
 
 def test_only_counts_and_times_make_no_new_complaint() -> None:
     said: list[str] = []
-    reporter = Reporter(said.append)
+    reporter = Reporter(said.append, {})
     for text in (
         "b:1: Connect failed: refused (after 0ms in state CONNECT)",
         "1/1 brokers are down",
@@ -223,7 +225,7 @@ def test_errors_that_pass() -> None:
 @pytest.mark.parametrize("topic", ["", "a b", "^a", "x" * 250])
 def test_a_name_that_no_topic_can_have_is_refused(topic: str) -> None:
     """A consumer waited for such a topic for ever; librdkafka reads `^a` as an expression."""
-    consumer = make_client(Consumer, {"group.id": "g"}, Reporter([].append))
+    consumer = make_client(Consumer, {"group.id": "g"}, Reporter([].append, {}))
     with pytest.raises(ApiError, match="Topic name is invalid: ") as caught:
         subscribe(consumer, [topic])
     consumer.close()

@@ -42,6 +42,9 @@ def test_the_first_cause_decides(cause: Exception, part: str) -> None:
         ("certificate verify failed: IP address mismatch, certificate is not", "a name in the"),
         ("[SSL: SSLV3_ALERT_CERTIFICATE_EXPIRED] sslv3 alert", "certificate of this client"),
         ("[SSL: TLSV13_ALERT_CERTIFICATE_REQUIRED] tlsv13 alert", "requires a client certificate"),
+        ("SSL routines::tlsv13 alert certificate required", "requires a client certificate"),
+        ("SSL routines::ssl/tls alert certificate expired", "certificate of this client"),
+        ("[SSL: SSLV3_ALERT_HANDSHAKE_FAILURE] sslv3 alert", "or other ciphers"),
         ("[SSL: TLSV1_ALERT_UNKNOWN_CA] tlsv1 alert", "requires a client certificate"),
     ],
 )
