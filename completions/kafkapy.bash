@@ -234,8 +234,8 @@ _kafkapy() {
         transactions)
             case $previous in
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--duration-filter|--transactional-id|--topic|--partition|--broker-id|--start-offset|--producer-id|--producer-epoch|--coordinator-epoch|--max-transaction-timeout) return ;;
-                *) words="list describe describe-producers abort find-hanging --help --bootstrap-server --command-config --duration-filter --transactional-id --topic --partition --broker-id --start-offset --producer-id --producer-epoch --coordinator-epoch --max-transaction-timeout --output --debug --version" ;;
+                --bootstrap-server|--command-config|--duration-filter|--transactional-id-pattern|--transactional-id|--topic|--partition|--broker-id|--start-offset|--producer-id|--producer-epoch|--coordinator-epoch|--max-transaction-timeout) return ;;
+                *) words="list describe describe-producers abort find-hanging forceTerminateTransaction --help --bootstrap-server --command-config --duration-filter --transactional-id-pattern --transactional-id --topic --partition --broker-id --start-offset --producer-id --producer-epoch --coordinator-epoch --max-transaction-timeout --output --debug --version" ;;
             esac
             ;;
         features)

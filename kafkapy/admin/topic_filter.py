@@ -25,12 +25,12 @@ class TopicFilter:
         """Compile the regular expression.
 
         Raises:
-            ConfigError: from `topic_pattern`.
+            ConfigError: from `name_pattern`.
         """
         text = ".*" if text is None else text
         self.text = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
         self._exclude_internal = exclude_internal
-        self._pattern = topic_pattern(self.text)
+        self._pattern = name_pattern(self.text)
 
     def allows(self, topic: str) -> bool:
         """Whether the whole name matches."""
@@ -43,8 +43,8 @@ class TopicFilter:
         return sorted(topic for topic in topics if self.allows(topic))
 
 
-def topic_pattern(text: str) -> re.Pattern[str]:
-    """Compile a regular expression of topic names in Java's syntax.
+def name_pattern(text: str) -> re.Pattern[str]:
+    """Compile a regular expression of names in Java's syntax.
 
     Raises:
         ConfigError: the text is not a regular expression, or Python would read it in another way
@@ -56,7 +56,7 @@ def topic_pattern(text: str) -> re.Pattern[str]:
         with warnings.catch_warnings():
             # Python warns about `[a||b]`, which a later version may read as a set operation.
             warnings.simplefilter("ignore", FutureWarning)
-            return java_pattern(text, "topic")
+            return java_pattern(text, "name")
     except ConfigError:
         raise ConfigError(f"{text} is an invalid regex.") from None
 

@@ -5,6 +5,7 @@ A broker without transactions answers UNSUPPORTED_VERSION.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -12,6 +13,7 @@ from kafkapy.admin.all_coordinators import request_all_brokers
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import TRANSACTION_KEY_TYPE, find_coordinator
+from kafkapy.client.transaction import Transaction
 from kafkapy.common.errors import ApiError, ErrorCode
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -66,9 +68,10 @@ def list_transactions(
     *,
     duration_ms: int | None = None,
     producer_ids: Sequence[int] = (),
+    id_pattern: re.Pattern[str] | None = None,
 ) -> list[TransactionListing]:
     """The transactional ids of every broker, sorted. With `duration_ms`, only those with a
-    transaction that is open for longer.
+    transaction that is open for longer; with `id_pattern`, only those that match as a whole.
 
     Raises:
         ApiError: a broker refused, is too old for the filter, or has no transactions.
@@ -85,6 +88,7 @@ def list_transactions(
                 state.transactional_id, broker_id, state.producer_id, state.transaction_state
             )
             for state in response.transaction_states
+            if id_pattern is None or id_pattern.fullmatch(state.transactional_id)
         ]
     return sorted(found)
 
@@ -190,6 +194,18 @@ def abort_transaction(
             check(code)
 
     _at_leader(cluster, partition, send)
+
+
+def terminate_transaction(cluster: Cluster, transactional_id: str) -> None:
+    """Abort the open transaction of a transactional id, and fence its producer
+    (`Admin.forceTerminateTransaction`, KIP-939).
+
+    Raises:
+        ApiError: TRANSACTIONAL_ID_NOT_FOUND, where Kafka's client would create the id; or its
+            coordinator refused.
+    """
+    timeout_ms = describe_transaction(cluster, transactional_id).timeout_ms
+    Transaction(cluster, transactional_id, timeout_ms)
 
 
 def _at_leader(

@@ -18,6 +18,7 @@ from tests.harness.processes.broker_process import BrokerProcess
 from tests.harness.processes.kafka_python import closed
 from tests.harness.processes.topics import create_topic
 from tests.harness.processes.waiting import wait_until
+from tests.harness.scripted.cli import kafkapy
 
 with warnings.catch_warnings():  # theirs, not ours
     warnings.simplefilter("ignore")
@@ -146,6 +147,25 @@ def test_a_new_instance_fences_the_old_one(broker: BrokerProcess) -> None:
     new.commit_transaction(CALL_S)
     wait_until(lambda: state(servers, "fencing") == "CompleteCommit", "it is complete")
     assert read(servers, "fencing") == ["new"]
+
+
+def test_an_operator_ends_the_transaction_of_a_lost_producer(broker: BrokerProcess) -> None:
+    """It would hold back consumers until its timeout, of a minute or more."""
+    servers = broker.bootstrap_servers
+    create_topic(servers, "terminated", 1)
+    lost, other = producer(servers, "terminated-1"), producer(servers, "terminated-2")
+    for subject in (lost, other):
+        subject.begin_transaction()
+        write(subject, "terminated", "never" if subject is lost else "always")
+    other.commit_transaction(CALL_S)
+    words = ("transactions", "--bootstrap-server", servers, "forceTerminateTransaction")
+    refused = kafkapy(*words, "--transactionalId", "terminated-3")
+    assert refused.status == 1
+    assert refused.stderr.startswith("Failed to force terminate transactionalId `terminated-3`: ")
+    assert kafkapy(*words, "--transactionalId", "terminated-1").status == 0
+    assert read(servers, "terminated") == ["always"]
+    with pytest.raises(KafkaException, match="fenced"):
+        lost.commit_transaction(CALL_S)
 
 
 def test_a_transaction_that_its_producer_left_is_aborted(broker_factory: BrokerFactory) -> None:

@@ -130,10 +130,10 @@ def check(options: ConsoleConsumerOptions) -> None:
     if options.isolation_level not in ("read_uncommitted", "read_committed"):
         raise UsageError(f"--isolation-level {options.isolation_level} is not a level")
     if options.include is not None:
-        from kafkapy.admin.topic_filter import topic_pattern
+        from kafkapy.admin.topic_filter import name_pattern
 
         try:
-            topic_pattern(options.include)
+            name_pattern(options.include)
         except ConfigError as error:
             raise UsageError(str(error)) from None
 

@@ -27,7 +27,8 @@ from kafkapy.common.topic_partition import TopicPartition
 if TYPE_CHECKING:
     from kafkapy.client.cluster import Cluster
 
-VERBS: Final = ("list", "describe", "describe-producers", "abort", "find-hanging")
+TERMINATE: Final = "forceTerminateTransaction"
+VERBS: Final = ("list", "describe", "describe-producers", "abort", "find-hanging", TERMINATE)
 # Transactions may not be open for longer than 15 minutes by default (transaction.max.timeout.ms).
 TIMEOUT_MINUTES: Final = 15
 _MINUTE_MS: Final = 60_000
@@ -42,8 +43,16 @@ class TransactionsOptions(ClusterOptions):
     duration_filter: int | None = value(
         "only transactions that are open for longer.", actions=("list",), metavar="MS"
     )
+    transactional_id_pattern: str | None = value(
+        "only transactional ids that match the regular expression.",
+        actions=("list",),
+        metavar="REGEX",
+    )
     transactional_id: str | None = value(
-        "the transactional id.", actions=("describe",), metavar="ID"
+        "the transactional id.",
+        actions=("describe", TERMINATE),
+        aliases=("transactionalId",),
+        metavar="ID",
     )
     topic: str | None = value(
         "the topic.", actions=("describe-producers", "abort", "find-hanging"), metavar="TOPIC"
@@ -93,7 +102,7 @@ def check(verb: str, options: TransactionsOptions) -> None:
     Raises:
         ConfigError: an option that the verb needs is missing.
     """
-    if verb == "describe":
+    if verb in ("describe", TERMINATE):
         _require_arguments(options, "transactional_id")
     elif verb == "describe-producers":
         _require_arguments(options, "topic", "partition")
@@ -124,9 +133,15 @@ def _require_arguments(options: TransactionsOptions, *names: str) -> None:
 
 
 def _list(cluster: Cluster, options: TransactionsOptions) -> Report:
+    from kafkapy.admin.topic_filter import name_pattern
     from kafkapy.admin.transactions import list_transactions
 
-    found = list_transactions(cluster, duration_ms=options.duration_filter)
+    pattern = options.transactional_id_pattern
+    found = list_transactions(
+        cluster,
+        duration_ms=options.duration_filter,
+        id_pattern=name_pattern(pattern) if pattern else None,
+    )
     columns = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
     return _report(columns, found)
 
@@ -213,6 +228,21 @@ def _abort(cluster: Cluster, options: TransactionsOptions) -> Report:
     return Report("transactions", [data], [])
 
 
+def _terminate(cluster: Cluster, options: TransactionsOptions) -> Report:
+    from kafkapy.admin.transactions import terminate_transaction
+
+    transactional_id = options.transactional_id
+    assert transactional_id is not None
+    try:
+        terminate_transaction(cluster, transactional_id)
+    except ApiError as error:
+        raise ConfigError(
+            f"Failed to force terminate transactionalId `{transactional_id}`: {error}"
+        ) from error
+    data = {"transactional_id": transactional_id, "terminated": True}
+    return Report("transactions", [data], [])
+
+
 def _find_hanging(cluster: Cluster, options: TransactionsOptions) -> Report:
     from kafkapy.tools.hanging_transactions import find_hanging, partitions_on
 
@@ -270,6 +300,7 @@ _VERBS: Final[dict[str, Callable[[Cluster, TransactionsOptions], Report]]] = {
     "describe-producers": _describe_producers,
     "abort": _abort,
     "find-hanging": _find_hanging,
+    TERMINATE: _terminate,
 }
 
 COMMAND: Final = Command(
@@ -279,8 +310,10 @@ COMMAND: Final = Command(
     as_argparse=True,
     operands="words",
     groups={
-        "list and find-hanging": "duration-filter max-transaction-timeout",
-        "describe": "transactional-id",
+        "list and find-hanging": (
+            "duration-filter transactional-id-pattern max-transaction-timeout"
+        ),
+        f"describe and {TERMINATE}": "transactional-id",
         "describe-producers, abort and find-hanging": "topic partition broker-id",
         "abort": "start-offset producer-id producer-epoch coordinator-epoch",
     },
@@ -292,6 +325,9 @@ COMMAND: Final = Command(
         ),
         "Abort the transaction that starts at an offset.": (
             "abort --topic orders --partition 0 --start-offset 42 {B}"
+        ),
+        "Abort the open transaction of a transactional id, and fence its producer.": (
+            f"{TERMINATE} --transactional-id payments-1 {{B}}"
         ),
     },
 )

@@ -59,16 +59,18 @@ def value(
     default: Any = None,
     optional_value: str | None = None,
     name: str = "",
+    aliases: Sequence[str] = (),
     choices: Iterable[str] = (),
     short: str = "",
     bits: int = 64,
     actions: Sequence[str] = (),
 ) -> Any:
     """An option with one value. `optional_value` is its value if no value follows; `short` is its
-    letter; `bits` is the size of a whole number; `actions` are those that use it.
+    letter, and `aliases` are its other names; `bits` is the size of a whole number; `actions` are
+    those that use it.
     """
     spec = OptionSpec(
-        (name, *short),
+        (name, *aliases, *short),
         optional_value=optional_value,
         help=_help(help, actions),
         metavar=metavar,

@@ -63,7 +63,7 @@ class ConsoleConsumer:
     ) -> None:
         """
         Raises:
-            ConfigError: librdkafka refuses a property; or from `topic_pattern`.
+            ConfigError: librdkafka refuses a property; or from `name_pattern`.
             ApiError: INVALID_TOPIC_EXCEPTION.
         """
         config = {**consumer_config(properties), "enable.auto.offset.store": "false"}

@@ -8,7 +8,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaException
 
-from kafkapy.admin.topic_filter import topic_pattern
+from kafkapy.admin.topic_filter import name_pattern
 from kafkapy.client.properties import int_property
 from kafkapy.common.topic_partition import INTERNAL_TOPICS
 from kafkapy.tools.librdkafka_client import subscribe
@@ -30,10 +30,10 @@ class MatchingTopics:
     def __init__(self, consumer: Consumer, expression: str, properties: Mapping[str, str]) -> None:
         """
         Raises:
-            ConfigError: from `topic_pattern`, or a property has no valid number.
+            ConfigError: from `name_pattern`, or a property has no valid number.
         """
         self._consumer = consumer
-        self._pattern = topic_pattern(expression)
+        self._pattern = name_pattern(expression)
         excludes = properties.get("exclude.internal.topics", "true").lower() == "true"
         self._hidden = INTERNAL_TOPICS if excludes else frozenset()
         self._max_age_s = int_property(properties, _MAX_AGE, _MAX_AGE_MS) / 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from kafkapy.admin.transactions import (
     describe_producers,
     describe_transaction,
     list_transactions,
+    terminate_transaction,
 )
 from kafkapy.client.cluster import Cluster
 from kafkapy.common.errors import ApiError, ErrorCode
@@ -21,6 +23,7 @@ from kafkapy.protocol.messages import describe_transactions as described
 from kafkapy.protocol.messages import list_transactions as listed
 from kafkapy.protocol.messages import write_txn_markers as markers
 from kafkapy.protocol.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from tests.harness.scripted.scripted_broker import ScriptedCluster, metadata
 
 T0 = TopicPartition("t", 0)
@@ -51,6 +54,38 @@ def test_every_broker_is_asked_for_its_own() -> None:
         ("tx-9002", 2),
     ]
     assert {r.duration_filter for r in script.requests_of(ApiKey.LIST_TRANSACTIONS)} == {5}
+
+
+def test_ids_match_as_a_whole() -> None:
+    states = [
+        listed.TransactionState(transactional_id=name, producer_id=1, transaction_state="Empty")
+        for name in ("pay-1", "repay-1", "pay-1-old")
+    ]
+    answer = listed.ListTransactionsResponse(transaction_states=states)
+    _, cluster = scripted({ApiKey.METADATA: metadata(), ApiKey.LIST_TRANSACTIONS: answer})
+    (found,) = list_transactions(cluster, id_pattern=re.compile("pay-[0-9]"))
+    assert found.transactional_id == "pay-1"
+
+
+def test_a_transactional_id_keeps_its_timeout_when_its_transaction_is_terminated() -> None:
+    state = described.TransactionState(transaction_timeout_ms=7)
+    answer = described.DescribeTransactionsResponse(transaction_states=[state])
+    script, cluster = scripted(
+        {ApiKey.DESCRIBE_TRANSACTIONS: answer, ApiKey.INIT_PRODUCER_ID: InitProducerIdResponse()}
+    )
+    terminate_transaction(cluster, "x")
+    (request,) = script.requests_of(ApiKey.INIT_PRODUCER_ID)
+    assert (request.transactional_id, request.transaction_timeout_ms) == ("x", 7)
+
+
+def test_a_mistyped_transactional_id_is_not_created() -> None:
+    """A request of Kafka's client creates it, and its tool ends with success."""
+    state = described.TransactionState(error_code=ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    answer = described.DescribeTransactionsResponse(transaction_states=[state])
+    script, cluster = scripted({ApiKey.DESCRIBE_TRANSACTIONS: answer})
+    with pytest.raises(ApiError, match="the ID could not be found"):
+        terminate_transaction(cluster, "x")
+    assert script.requests_of(ApiKey.INIT_PRODUCER_ID) == []
 
 
 def test_a_transaction_and_its_coordinator() -> None:

@@ -24,6 +24,8 @@ BOOTSTRAP = ("--bootstrap-server", "b:1")
             "invalid choice: 'nonsense' (choose from list, describe, describe-producers",
         ),
         (["describe"], "Missing required argument --transactional-id"),
+        (["forceTerminateTransaction"], "Missing required argument --transactional-id"),
+        (["list", "--transactional-id-pattern", "a("], "a( is an invalid regex."),
         (["describe-producers", "--topic", "t"], "Missing required argument --partition"),
         (["abort", "--topic", "t", "--partition", "0"], "must be identified either with --start-"),
         (["find-hanging"], "requires either --topic or --broker-id to limit the scope"),
