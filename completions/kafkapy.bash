@@ -19,6 +19,7 @@ _kafkapy() {
         kafka-e2e-latency.sh) command=e2e-latency ;;
         kafka-features.sh) command=features ;;
         kafka-get-offsets.sh) command=get-offsets ;;
+        kafka-groups.sh) command=groups ;;
         kafka-leader-election.sh) command=leader-election ;;
         kafka-log-dirs.sh) command=log-dirs ;;
         kafka-preferred-replica-election.sh) command=preferred-replica-election ;;
@@ -36,7 +37,7 @@ _kafkapy() {
         zookeeper-server-start.sh) command=zookeeper ;;
         zookeeper-server-stop.sh) command=zookeeper ;;
         zookeeper-shell.sh) command=zookeeper-shell ;;
-        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions schema-registry schemas agent spark-submit completion version --help --version"
+        *) if [ "$COMP_CWORD" -eq 1 ]; then words="server zookeeper cluster topics configs client-metrics reassign leader-election preferred-replica-election log-dirs delete-records console-producer console-consumer console-share-consumer consumer-groups groups share-groups get-offsets producer-perf consumer-perf verifiable-producer verifiable-consumer verifiable-share-consumer replica-verification dump-log-segments dump-log state-change-log-merger transactions features acls delegation-tokens e2e-latency zookeeper-shell broker-api-versions schema-registry schemas agent spark-submit completion version --help --version"
             COMPREPLY=($(compgen -W "$words" -- "$current")); return; fi ;;
     esac
     COMPREPLY=()
@@ -61,7 +62,7 @@ _kafkapy() {
                 --zookeeper) words="kafkapy apache" ;;
                 --output) words="text table json" ;;
                 --bootstrap-server|--command-config|--dir|--brokers|--base-port|--config|--id|--override) return ;;
-                *) words="start status stop kill restart cluster-id list-endpoints unregister --help --bootstrap-server --command-config --dir --brokers --base-port --zookeeper --config --id --strict --override --output --debug --version" ;;
+                *) words="start status stop kill restart cluster-id list-endpoints unregister --help --bootstrap-server --command-config --dir --brokers --base-port --zookeeper --config --include-fenced-brokers --id --strict --override --output --debug --version" ;;
             esac
             ;;
         topics)
@@ -91,7 +92,7 @@ _kafkapy() {
                 --strategy) words="kafka minimal" ;;
                 --output) words="text table json" ;;
                 --bootstrap-server|--command-config|--reassignment-json-file|--topics-to-move-json-file|--broker-list|--decommission|--replication-factor|--throttle|--replica-alter-log-dirs-throttle|--timeout|--batch-size|--zookeeper) return ;;
-                *) words="--help --bootstrap-server --command-config --generate --execute --verify --cancel --list --reassignment-json-file --topics-to-move-json-file --broker-list --disable-rack-aware --strategy --decommission --replication-factor --additional --throttle --replica-alter-log-dirs-throttle --preserve-throttles --timeout --batch-size --dry-run --watch --strict --zookeeper --output --debug --version" ;;
+                *) words="--help --bootstrap-server --command-config --generate --execute --verify --cancel --list --reassignment-json-file --topics-to-move-json-file --broker-list --disable-rack-aware --strategy --decommission --replication-factor --additional --disallow-replication-factor-change --throttle --replica-alter-log-dirs-throttle --preserve-throttles --timeout --batch-size --dry-run --watch --strict --zookeeper --output --debug --version" ;;
             esac
             ;;
         leader-election)
@@ -142,15 +143,22 @@ _kafkapy() {
         console-share-consumer)
             case $previous in
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--topic|--group|--max-messages|--timeout-ms|--formatter|--formatter-property|--property|--formatter-config|--key-deserializer|--value-deserializer|--command-property|--consumer-property|--consumer-config) return ;;
-                *) words="--help --bootstrap-server --command-config --topic --group --max-messages --timeout-ms --release --reject --reject-message-on-error --formatter --formatter-property --property --formatter-config --key-deserializer --value-deserializer --command-property --consumer-property --consumer-config --enable-systest-events --output --debug --version" ;;
+                --bootstrap-server|--command-config|--topic|--group|--max-messages|--timeout-ms|--formatter|--formatter-property|--formatter-config|--key-deserializer|--value-deserializer|--command-property|--consumer-config) return ;;
+                *) words="--help --bootstrap-server --command-config --topic --group --max-messages --timeout-ms --release --reject --reject-message-on-error --formatter --formatter-property --formatter-config --key-deserializer --value-deserializer --command-property --consumer-config --enable-systest-events --output --debug --version" ;;
             esac
             ;;
         consumer-groups)
             case $previous in
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--group|--topic|--state|--type|--to-offset|--shift-by|--to-datetime|--by-duration|--from-file|--timeout) return ;;
-                *) words="--help --bootstrap-server --command-config --list --describe --delete --reset-offsets --delete-offsets --group --all-groups --topic --all-topics --members --offsets --state --type --verbose --to-offset --to-earliest --to-latest --shift-by --to-datetime --by-duration --from-file --to-current --dry-run --execute --export --timeout --strict --output --debug --version" ;;
+                --bootstrap-server|--command-config|--validate-regex|--group|--topic|--state|--type|--to-offset|--shift-by|--to-datetime|--by-duration|--from-file|--timeout) return ;;
+                *) words="--help --bootstrap-server --command-config --list --describe --delete --reset-offsets --delete-offsets --validate-regex --group --all-groups --topic --all-topics --members --offsets --state --type --verbose --to-offset --to-earliest --to-latest --shift-by --to-datetime --by-duration --from-file --to-current --dry-run --execute --export --timeout --strict --output --debug --version" ;;
+            esac
+            ;;
+        groups)
+            case $previous in
+                --output) words="text table json" ;;
+                --bootstrap-server|--command-config|--group-type|--protocol) return ;;
+                *) words="--help --bootstrap-server --command-config --list --group-type --protocol --consumer --share --streams --output --debug --version" ;;
             esac
             ;;
         share-groups)
@@ -170,15 +178,15 @@ _kafkapy() {
         producer-perf)
             case $previous in
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--topic|--num-records|--throughput|--record-size|--payload-file|--payload-delimiter|--producer-props|--producer.config|--transactional-id|--transaction-duration-ms) return ;;
-                *) words="--help --bootstrap-server --command-config --topic --num-records --throughput --record-size --payload-file --payload-monotonic --payload-delimiter --producer-props --producer.config --print-metrics --transactional-id --transaction-duration-ms --output --debug --version" ;;
+                --bootstrap-server|--command-config|--topic|--num-records|--throughput|--record-size|--payload-file|--payload-delimiter|--producer-props|--producer.config|--warmup-records|--reporting-interval|--transactional-id|--transaction-duration-ms) return ;;
+                *) words="--help --bootstrap-server --command-config --topic --num-records --throughput --record-size --payload-file --payload-monotonic --payload-delimiter --producer-props --producer.config --warmup-records --reporting-interval --print-metrics --transactional-id --transaction-duration-ms --output --debug --version" ;;
             esac
             ;;
         consumer-perf)
             case $previous in
                 --output) words="text table json" ;;
-                --bootstrap-server|--command-config|--broker-list|--topic|--messages|--group|--fetch-size|--socket-buffer-size|--consumer.config|--timeout|--reporting-interval|--date-format|--threads|--num-fetch-threads) return ;;
-                *) words="--help --bootstrap-server --command-config --broker-list --topic --messages --group --fetch-size --from-latest --socket-buffer-size --consumer.config --print-metrics --show-detailed-stats --timeout --reporting-interval --date-format --hide-header --threads --num-fetch-threads --output --debug --version" ;;
+                --bootstrap-server|--command-config|--broker-list|--topic|--include|--messages|--group|--fetch-size|--socket-buffer-size|--consumer.config|--command-property|--timeout|--reporting-interval|--date-format|--threads|--num-fetch-threads) return ;;
+                *) words="--help --bootstrap-server --command-config --broker-list --topic --include --messages --group --fetch-size --from-latest --socket-buffer-size --consumer.config --command-property --print-metrics --show-detailed-stats --timeout --reporting-interval --date-format --hide-header --threads --num-fetch-threads --output --debug --version" ;;
             esac
             ;;
         verifiable-producer)
@@ -343,6 +351,7 @@ complete -o default -F _kafkapy kafka-dump-log.sh
 complete -o default -F _kafkapy kafka-e2e-latency.sh
 complete -o default -F _kafkapy kafka-features.sh
 complete -o default -F _kafkapy kafka-get-offsets.sh
+complete -o default -F _kafkapy kafka-groups.sh
 complete -o default -F _kafkapy kafka-leader-election.sh
 complete -o default -F _kafkapy kafka-log-dirs.sh
 complete -o default -F _kafkapy kafka-preferred-replica-election.sh

@@ -39,6 +39,7 @@ CLASSES: Final = record_tools.CLASSES | {
     "client-metrics": "org.apache.kafka.tools.ClientMetricsCommand",
     "dump-log-segments": "org.apache.kafka.tools.DumpLogSegments",
     "features": "org.apache.kafka.tools.FeatureCommand",
+    "groups": "org.apache.kafka.tools.GroupsCommand",
     "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
 }
 LIMIT_S: Final = 90

@@ -76,7 +76,15 @@ class GroupDescription:
 def list_groups(
     cluster: Cluster, states: Sequence[str] = (), types: Sequence[str] = ()
 ) -> list[GroupListing]:
-    """The consumer groups of every broker, sorted by id. An empty filter matches all groups.
+    """The consumer groups of every broker, sorted by id. See `list_all_groups`."""
+    found = list_all_groups(cluster, states, types)
+    return [each for each in found if each.protocol_type in (CONSUMER_PROTOCOL_TYPE, "")]
+
+
+def list_all_groups(
+    cluster: Cluster, states: Sequence[str] = (), types: Sequence[str] = ()
+) -> list[GroupListing]:
+    """The groups of every broker and of all kinds, sorted by id. An empty filter matches all.
 
     Raises:
         ApiError: a broker refused, or is too old for a filter.
@@ -86,14 +94,13 @@ def list_groups(
     found: dict[str, GroupListing] = {}
     for _, response in request_all_brokers(cluster, request, min_version):
         for group in response.groups:
-            if group.protocol_type in (CONSUMER_PROTOCOL_TYPE, ""):
-                found[group.group_id] = GroupListing(
-                    group.group_id,
-                    group.protocol_type,
-                    group.group_state,
-                    # Brokers write it in upper or lower case (`GroupType.parse`).
-                    group.group_type.capitalize(),
-                )
+            found[group.group_id] = GroupListing(
+                group.group_id,
+                group.protocol_type,
+                group.group_state,
+                # Brokers write it in upper or lower case (`GroupType.parse`).
+                group.group_type.capitalize(),
+            )
     return [found[group_id] for group_id in sorted(found)]
 
 

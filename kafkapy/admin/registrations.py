@@ -1,11 +1,39 @@
-"""Registrations of brokers in a KRaft cluster (UnregisterBroker, KIP-631)."""
+"""Registrations of brokers in a KRaft cluster (KIP-631, KIP-1073)."""
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 from kafkapy.admin.errors import check
 from kafkapy.client.cluster import Cluster
+from kafkapy.client.metadata import Broker
 from kafkapy.common.errors import ApiError, ErrorCode
+from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerRequest
+
+_FENCED_VERSION: Final = 2
+
+
+class Registration(NamedTuple):
+    """A registered broker. A fenced one is down, or not ready yet; it stays in the cluster."""
+
+    broker: Broker
+    is_fenced: bool
+
+
+def registrations(cluster: Cluster) -> list[Registration]:
+    """The registered brokers, sorted by id. In ZooKeeper mode, these are the live ones.
+
+    Raises:
+        ApiError: the cluster refused, or is too old.
+    """
+    request = DescribeClusterRequest(include_fenced_brokers=True)
+    response = cluster.request(request, min_version=_FENCED_VERSION)
+    check(response.error_code, response.error_message)
+    return sorted(
+        Registration(Broker(each.broker_id, each.host, each.port, each.rack), each.is_fenced)
+        for each in response.brokers
+    )
 
 
 def unregister_broker(cluster: Cluster, broker_id: int) -> bool:

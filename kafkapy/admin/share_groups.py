@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kafkapy.admin.all_coordinators import request_all_brokers
 from kafkapy.admin.errors import api_error, check
-from kafkapy.admin.groups import GroupListing
+from kafkapy.admin.groups import GroupListing, list_all_groups
 from kafkapy.client.cluster import Cluster
 from kafkapy.client.coordinators import find_coordinator
 from kafkapy.client.metadata import Broker
@@ -27,12 +26,10 @@ from kafkapy.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
 )
-from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.protocol.messages.share_group_describe import ShareGroupDescribeRequest
 
 SHARE: Final = "Share"
 STATES: Final = ("Stable", "Empty", "Dead")
-_TYPES_VERSION: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +69,7 @@ def list_share_groups(cluster: Cluster, states: Sequence[str] = ()) -> list[Grou
     Raises:
         ApiError: a broker refused, or is too old.
     """
-    request = ListGroupsRequest(states_filter=list(states), types_filter=[SHARE])
-    found: dict[str, GroupListing] = {}
-    for _, response in request_all_brokers(cluster, request, _TYPES_VERSION):
-        for group in response.groups:
-            found[group.group_id] = GroupListing(
-                group.group_id, group.protocol_type, group.group_state, SHARE
-            )
-    return [found[group_id] for group_id in sorted(found)]
+    return list_all_groups(cluster, states, [SHARE])
 
 
 def describe_share_group(cluster: Cluster, group_id: str) -> ShareGroupDescription:

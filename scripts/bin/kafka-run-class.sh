@@ -35,6 +35,7 @@ case $class in
   *.DeleteRecordsCommand) command=delete-records ;;
   *.ConsumerGroupCommand) command=consumer-groups ;;
   *.ShareGroupCommand) command=share-groups ;;
+  *.GroupsCommand) command=groups ;;
   *.ConsoleShareConsumer) command=console-share-consumer ;;
   *.VerifiableShareConsumer) command=verifiable-share-consumer ;;
   *.ClientMetricsCommand) command=client-metrics ;;

@@ -16,6 +16,7 @@ from tests.harness.processes.waiting import wait_until
 
 SINCE_KAFKA_4 = {
     "kafka-console-share-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "kafka-groups.sh": "org.apache.kafka.tools.GroupsCommand",
     "kafka-share-groups.sh": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-verifiable-share-consumer.sh": "org.apache.kafka.tools.VerifiableShareConsumer",
 }

@@ -3,6 +3,7 @@ of Kafka's `kafka-cluster.sh` (`ClusterTool`) for any cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,7 +25,7 @@ from kafkapy.common.java_numbers import is_natural
 from kafkapy.tools.zookeeper.implementations import Implementation
 
 if TYPE_CHECKING:
-    from kafkapy.client.metadata import ClusterMetadata
+    from kafkapy.client.metadata import Broker, ClusterMetadata
     from kafkapy.tools.local.cluster_layout import ClusterLayout
     from kafkapy.tools.local.local_cluster import LocalCluster, Member
 
@@ -79,6 +80,9 @@ class LocalClusterOptions(ClusterOptions):
         actions=("cluster-id", "list-endpoints", "unregister"),
         metavar="FILE",
         short="c",
+    )
+    include_fenced_brokers: bool = flag(
+        "also those brokers of a KRaft cluster that are down.", actions=("list-endpoints",)
     )
     id: int | None = value(
         "the broker to unregister from a KRaft cluster.",
@@ -156,9 +160,13 @@ def _run_remote(verb: str, options: LocalClusterOptions, env: Environment) -> Ex
     options.command_config = options.command_config or options.config
     if verb == "unregister":
         return _unregister(options, env)
+    if options.include_fenced_brokers:
+        return _list_registrations(options, env)
     with options.connect(env) as cluster:
         found = cluster.metadata([])
-    report = _id_report(found) if verb == "cluster-id" else _endpoints_report(found)
+    report = _id_report(found)
+    if verb == "list-endpoints":
+        report = _endpoints_report([each for _, each in sorted(found.brokers.items())], {})
     show(env, report, options.output)
     return ExitStatus.SUCCESS
 
@@ -179,6 +187,16 @@ def _unregister(options: LocalClusterOptions, env: Environment) -> ExitStatus:
     return ExitStatus.SUCCESS if is_unregistered or not options.strict else ExitStatus.FAILURE
 
 
+def _list_registrations(options: LocalClusterOptions, env: Environment) -> ExitStatus:
+    from kafkapy.admin.registrations import registrations
+
+    with options.connect(env) as cluster:
+        found = registrations(cluster)
+    states = {each.broker: "fenced" if each.is_fenced else "unfenced" for each in found}
+    show(env, _endpoints_report(list(states), states), options.output)
+    return ExitStatus.SUCCESS
+
+
 def _id_report(found: ClusterMetadata) -> Report:
     line = "No cluster ID found. The Kafka version is probably too old."
     if found.cluster_id is not None:
@@ -186,19 +204,27 @@ def _id_report(found: ClusterMetadata) -> Report:
     return Report("cluster", [{"cluster_id": found.cluster_id}], [line])
 
 
-def _endpoints_report(found: ClusterMetadata) -> Report:
-    brokers = [broker for _, broker in sorted(found.brokers.items())]
-    cells = [(str(b.broker_id), b.host, str(b.port), b.rack or "null", "broker") for b in brokers]
-    rows = [ENDPOINT_COLUMNS, *cells]
-    widths = [10, max(len(row[1]) for row in rows), 10, max(len(row[3]) for row in rows), 0]
+def _endpoints_report(brokers: Sequence[Broker], states: Mapping[Broker, str]) -> Report:
+    """Kafka 4's columns if there are states."""
+    *names, last = ENDPOINT_COLUMNS
+    columns = (*names, *(("STATE",) if states else ()), last)
+    cells = [
+        (str(b.broker_id), b.host, str(b.port), b.rack or "null", *([states[b]] if states else []))
+        for b in brokers
+    ]
+    rows = [columns, *((*row, "broker") for row in cells)]
+    widths = [10, max(len(row[1]) for row in rows), 10, max(len(row[3]) for row in rows)]
+    widths += [10, 0] if states else [0]
     text = [
         " ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
     data = [
-        {"broker": b.broker_id, "host": b.host, "port": b.port, "rack": b.rack} for b in brokers
+        {"broker": b.broker_id, "host": b.host, "port": b.port, "rack": b.rack}
+        | ({"state": states[b]} if states else {})
+        for b in brokers
     ]
-    return Report("cluster", data, text, [Table(ENDPOINT_COLUMNS, cells)])
+    return Report("cluster", data, text, [Table(columns, rows[1:])])
 
 
 def _layout(options: LocalClusterOptions, verb: str) -> ClusterLayout:
@@ -269,7 +295,7 @@ COMMAND: Final = Command(
     groups={
         "Connection": "config",
         "A local cluster": "dir brokers base-port zookeeper override",
-        "Unregister a broker": "id strict",
+        "List and unregister brokers": "include-fenced-brokers id strict",
     },
     examples={
         "Start ZooKeeper and three brokers on this machine; the first listens on port 9092.": (

@@ -62,13 +62,16 @@ class ConsoleConsumerOptions(ClusterOptions):
         " headers.separator, null.literal, key.deserializer, value.deserializer,"
         " headers.deserializer; schema.registry.url prints values with schemas as JSON.",
         metavar="K=V",
+        aliases=("formatter-property",),
     )
     formatter_config: str | None = value("The same properties in a file.", metavar="FILE")
     key_deserializer: str | None = value("The deserializer of keys.", metavar="CLASS")
     value_deserializer: str | None = value("The deserializer of values.", metavar="CLASS")
     skip_message_on_error: bool = flag("Continue after a record that cannot be formatted.")
     enable_systest_events: bool = flag("Print shutdown_complete at the end.")
-    consumer_property: list[str] = values("A consumer property.", metavar="K=V")
+    consumer_property: list[str] = values(
+        "A consumer property.", metavar="K=V", aliases=("command-property",)
+    )
     consumer_config: str | None = value(
         "Consumer properties in a file.", metavar="FILE", name="consumer.config"
     )

@@ -88,9 +88,12 @@ class ConsoleProducerOptions(ClusterOptions):
         " ignore.error; schema.registry.url writes JSON by a schema: value.schema.id, or the"
         " latest of the topic, and key.schema.id.",
         metavar="K=V",
+        aliases=("reader-property",),
     )
     reader_config: str | None = value("The same properties in a file.", metavar="FILE")
-    producer_property: list[str] = values("A producer property.", metavar="K=V")
+    producer_property: list[str] = values(
+        "A producer property.", metavar="K=V", aliases=("command-property",)
+    )
     producer_config: str | None = value(
         "Producer properties in a file.", metavar="FILE", name="producer.config"
     )

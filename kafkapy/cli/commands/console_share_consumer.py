@@ -44,13 +44,14 @@ class ConsoleShareConsumerOptions(ClusterOptions):
         " value.deserializer, headers.deserializer; schema.registry.url prints values with"
         " schemas as JSON.",
         metavar="K=V",
+        aliases=("property",),
     )
-    property: list[str] = values("Deprecated: --formatter-property.", metavar="K=V")
     formatter_config: str | None = value("The same properties in a file.", metavar="FILE")
     key_deserializer: str | None = value("The deserializer of keys.", metavar="CLASS")
     value_deserializer: str | None = value("The deserializer of values.", metavar="CLASS")
-    command_property: list[str] = values("A consumer property.", metavar="K=V")
-    consumer_property: list[str] = values("Deprecated: --command-property.", metavar="K=V")
+    command_property: list[str] = values(
+        "A consumer property.", metavar="K=V", aliases=("consumer-property",)
+    )
     consumer_config: str | None = value("Deprecated: --command-config.", metavar="FILE")
     enable_systest_events: bool = flag("Print shutdown_complete at the end.")
 
@@ -100,7 +101,7 @@ def consumer_properties(options: ConsoleShareConsumerOptions) -> dict[str, str]:
     from kafkapy.client.properties import parse_assignments
 
     file = properties_of(options.command_config, options.consumer_config)
-    words = parse_assignments([*options.consumer_property, *options.command_property])
+    words = parse_assignments(options.command_property)
     groups = [options.group, words.get("group.id"), file.get("group.id")]
     named = list(dict.fromkeys(group for group in groups if group is not None))
     if len(named) > 1:
@@ -125,7 +126,7 @@ def formatter_properties(options: ConsoleShareConsumerOptions) -> dict[str, str]
     from kafkapy.client.properties import parse_assignments
 
     found = properties_of(options.formatter_config)
-    found |= parse_assignments([*options.property, *options.formatter_property])
+    found |= parse_assignments(options.formatter_property)
     if options.key_deserializer is not None:
         found["key.deserializer"] = options.key_deserializer
     if options.value_deserializer is not None:
@@ -138,13 +139,13 @@ COMMAND: Final = Command(
     ConsoleShareConsumerOptions,
     run,
     groups={
-        "Connection": "command-property consumer-property consumer-config",
+        "Connection": "command-property consumer-config",
         "What to read": "topic group",
         "When to stop": "max-messages timeout-ms",
         "Acknowledgement": "release reject reject-message-on-error",
         "Format of records": (
-            "formatter-property property formatter formatter-config key-deserializer"
-            " value-deserializer enable-systest-events"
+            "formatter-property formatter formatter-config key-deserializer value-deserializer"
+            " enable-systest-events"
         ),
     },
     examples={

@@ -11,9 +11,10 @@ from kafkapy.cli.framework.environment import Environment
 from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.failures import Failures
 from kafkapy.cli.framework.options import OutputFormat, is_given, option_name, timeout_of
-from kafkapy.cli.framework.output import show
+from kafkapy.cli.framework.output import Report, show
 from kafkapy.common.comma_separated import java_split
 from kafkapy.common.errors import ApiError, ConfigError, ErrorCode, KafkapyError
+from kafkapy.common.patterns import InvalidPattern, compile_linear
 from kafkapy.common.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ STATES: Final = (
     *("PreparingRebalance", "CompletingRebalance", "Stable", "Dead", "Empty"),
     *("Assigning", "Reconciling"),
 )
+_REGEX_MEMORY_BYTES: Final = 2 << 20  # that of brokers
 REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling")
 NOT_EXECUTED: Final = (
     "WARN: No action will be performed as the --execute option is missing. In a future major"
@@ -39,6 +41,8 @@ NOT_EXECUTED: Final = (
 def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
     """Check the flags, then do the one action. Most failures print a line on stdout and exit 0."""
     action = check(options)
+    if options.validate_regex is not None:
+        return _validate_regex(options.validate_regex, options, env)
     is_quiet = options.output is OutputFormat.json or options.export
     failures = Failures(env, is_quiet=is_quiet, strict=options.strict)
     if options.reset_offsets and not options.execute and not options.dry_run:
@@ -55,6 +59,19 @@ def run(options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
             raise
         failures.report(f"Executing consumer group command failed due to {error}", error)
     return failures.status
+
+
+def _validate_regex(regex: str, options: ConsumerGroupsOptions, env: Environment) -> ExitStatus:
+    reason = None
+    try:
+        compile_linear(regex, _REGEX_MEMORY_BYTES)
+        line = f"The regular expression `{regex}` is valid."
+    except InvalidPattern as error:
+        reason = str(error)
+        line = f"The regular expression `{regex}` is invalid: {reason}."
+    data = {"regex": regex, "is_valid": reason is None, "reason": reason}
+    show(env, Report("consumer-groups", [data], [line]), options.output)
+    return ExitStatus.FAILURE if reason and options.strict else ExitStatus.SUCCESS
 
 
 def _list(
@@ -302,7 +319,10 @@ COMMAND: Final = Command(
     reported_failures="the action failed, for one group or for all, or no broker responded",
     groups={
         "Connection": "timeout",
-        "What to do": "list describe delete reset-offsets delete-offsets execute dry-run export",
+        "What to do": (
+            "list describe delete reset-offsets delete-offsets execute dry-run export"
+            " validate-regex"
+        ),
         "Which groups": "group all-groups",
         "What to show": "members offsets state type verbose strict",
         "Which offsets": (

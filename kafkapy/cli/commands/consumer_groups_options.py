@@ -19,7 +19,9 @@ from kafkapy.cli.framework.options import (
     values,
 )
 
-ACTIONS: Final = ("list_", "describe", "delete", "reset_offsets", "delete_offsets")
+ACTIONS: Final = (
+    *("list_", "describe", "delete", "reset_offsets", "delete_offsets", "validate_regex"),
+)
 # In the order in which Kafka's tool checks them.
 SCENARIOS: Final = (
     *("to_offset", "to_earliest", "to_latest", "shift_by"),
@@ -38,6 +40,10 @@ class ConsumerGroupsOptions(ClusterOptions):
     delete: bool = flag("Delete groups that have no members.")
     reset_offsets: bool = flag("Reset the offsets of groups that have no members.")
     delete_offsets: bool = flag("Delete a group's offsets of topics.")
+    validate_regex: str | None = value(
+        "Check a regular expression as brokers do for groups of the consumer protocol (RE2).",
+        metavar="REGEX",
+    )
     group: list[str] = values("The group.", metavar="GROUP")
     all_groups: bool = flag("Every group.")
     topic: list[str] = values(
@@ -93,7 +99,8 @@ def check(options: ConsumerGroupsOptions) -> str:
         available_if(options, name, "describe")
     available_if(options, "state", "describe", "list_")
     available_if(options, "type", "list_")
-    require(options, "bootstrap_server")
+    if options.validate_regex is None:
+        require(options, "bootstrap_server")
     if options.describe:
         _check_describe(options)
     if options.delete:
@@ -110,7 +117,7 @@ def check(options: ConsumerGroupsOptions) -> str:
     refuse(options, "group", "all_groups", "list_")
     refuse(options, "dry_run", "delete", "delete_offsets")  # Kafka's tool ignores it, and deletes
     refuse(options, "topic", "list_", "describe")
-    listed = "--list, --describe, --delete, --reset-offsets, --delete-offsets"
+    listed = "--list, --describe, --delete, --reset-offsets, --delete-offsets, --validate-regex"
     return one_action(options, ACTIONS, listed)
 
 

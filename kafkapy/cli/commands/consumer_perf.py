@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy.cli.framework.command import Command
 from kafkapy.cli.framework.environment import Environment
-from kafkapy.cli.framework.exit_status import ExitStatus
+from kafkapy.cli.framework.exit_status import ExitStatus, UsageError
 from kafkapy.cli.framework.live_line import LiveLine
 from kafkapy.cli.framework.options import (
     ClusterOptions,
@@ -19,10 +19,13 @@ from kafkapy.cli.framework.options import (
     properties_of,
     require,
     value,
+    values,
 )
 from kafkapy.cli.framework.output import Report, Table, show
 from kafkapy.cli.framework.termination import terminable
 from kafkapy.cli.views.perf_metrics import with_metrics
+from kafkapy.client.properties import parse_assignments
+from kafkapy.common.errors import ConfigError
 
 if TYPE_CHECKING:
     from kafkapy.tools.perf.consumer_perf import Result, Span
@@ -39,8 +42,13 @@ class ConsumerPerfOptions(ClusterOptions):
     """The flags of `ConsumerPerfOptions`."""
 
     broker_list: str | None = value("Deprecated: --bootstrap-server.", metavar="HOST:PORT,...")
-    topic: str | None = value("REQUIRED: the topic to read.", metavar="TOPIC")
-    messages: int | None = value("REQUIRED: the number of records.", metavar="N")
+    topic: str | None = value("The topic to read.", metavar="TOPIC")
+    include: str | None = value(
+        "Read the topics that match the regular expression instead.", metavar="REGEX"
+    )
+    messages: int | None = value(
+        "REQUIRED: the number of records.", metavar="N", aliases=("num-records",)
+    )
     group: str | None = value("The group. Default: a random one.", metavar="GROUP")
     fetch_size: int = value(
         "The bytes to fetch of a partition at a time.", metavar="BYTES", default=1048576
@@ -50,6 +58,7 @@ class ConsumerPerfOptions(ClusterOptions):
     consumer_config: str | None = value(
         "Consumer properties in a file.", metavar="FILE", name="consumer.config"
     )
+    command_property: list[str] = values("A consumer property.", metavar="K=V")
     print_metrics: bool = flag("Print the client's metrics at the end.")
     show_detailed_stats: bool = flag("Print a line for each interval instead of one at the end.")
     timeout: int = value("Stop if no record arrives for this time.", metavar="MS", default=10000)
@@ -68,9 +77,10 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
     from kafkapy.tools.perf.client_metrics import ClientMetrics
 
     options.bootstrap_server = options.bootstrap_server or options.broker_list
-    require(options, "bootstrap_server", "topic", "messages")
+    require(options, "bootstrap_server", "messages")
+    if (options.topic is None) == (options.include is None):
+        raise UsageError("Exactly one of --include/--topic is required.")
     check_host_ports(options.bootstrap_server)
-    assert options.topic is not None
     assert options.messages is not None
     if is_given(options, "threads") or is_given(options, "num_fetch_threads"):
         env.warn(IGNORED)
@@ -89,6 +99,7 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
         else:
             live.show(span.detailed_line(dates))
 
+    topics = _topics(options, env)
     metrics = ClientMetrics("consumer")
     extra = metrics.config() if options.print_metrics else {}
     with terminable():
@@ -98,9 +109,7 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
         interval = options.reporting_interval
         if env.on_terminal and not detailed:
             interval = min(interval, 1000)
-        workload = consumer_perf.Workload(
-            options.topic, options.messages, options.timeout, interval
-        )
+        workload = consumer_perf.Workload(topics, options.messages, options.timeout, interval)
         try:
             result = consumer_perf.run(consumer, workload, on_interval)
             if options.print_metrics:
@@ -121,6 +130,24 @@ def run(options: ConsumerPerfOptions, env: Environment) -> ExitStatus:
     return ExitStatus.SUCCESS
 
 
+def _topics(options: ConsumerPerfOptions, env: Environment) -> list[str]:
+    """The topic, or those that match the regular expression now."""
+    from kafkapy.admin.topic_filter import name_pattern
+    from kafkapy.common.topic_partition import INTERNAL_TOPICS
+
+    if options.topic is not None:
+        return [options.topic]
+    assert options.include is not None
+    pattern = name_pattern(options.include)
+    options.command_config = options.command_config or options.consumer_config
+    with options.connect(env) as cluster:
+        names = cluster.metadata().topics
+    chosen = [n for n in names if n not in INTERNAL_TOPICS and pattern.fullmatch(n)]
+    if not chosen:
+        raise ConfigError(f"No topic matches {options.include}")
+    return sorted(chosen)
+
+
 def _report(result: Result, text: list[str]) -> Report:
     span = result.span
     data = {
@@ -136,13 +163,15 @@ def _report(result: Result, text: list[str]) -> Report:
 
 
 def consumer_properties(options: ConsumerPerfOptions) -> dict[str, str]:
-    """The consumer's properties: flags override --consumer.config, as in Kafka's tool.
+    """The consumer's properties: flags override --command-property, which overrides the file, as
+    in Kafka's tool.
 
     Raises:
         ConfigError: a file cannot be read.
     """
     found = {"client.id": "perf-consumer-client"}
     found |= properties_of(options.command_config, options.consumer_config)
+    found |= parse_assignments(options.command_property)
     return found | {
         "bootstrap.servers": options.bootstrap_server or "",
         "group.id": options.group or f"perf-consumer-{random.randrange(GROUP_NUMBERS)}",
@@ -159,9 +188,9 @@ COMMAND: Final = Command(
     run,
     reported_failures="--timeout passed before the last record",
     groups={
-        "Connection": "broker-list consumer.config socket-buffer-size",
+        "Connection": "broker-list consumer.config command-property socket-buffer-size",
         "What to read": (
-            "topic messages group from-latest fetch-size timeout threads num-fetch-threads"
+            "topic include messages group from-latest fetch-size timeout threads num-fetch-threads"
         ),
         "What to show": (
             "show-detailed-stats reporting-interval date-format hide-header print-metrics"

@@ -45,11 +45,18 @@ class ProducerPerfOptions(ClusterOptions):
     payload_monotonic: bool = flag("Payloads 0, 1, 2 and so on.")
     payload_delimiter: str = value("The delimiter of the payloads in a file.", default="\\n")
     producer_props: list[str] = values(
-        "Producer properties; they override --producer.config.", metavar="K=V K=V ...", many=True
+        "Producer properties; they override --producer.config.",
+        metavar="K=V K=V ...",
+        many=True,
+        aliases=("command-property",),
     )
     producer_config: str | None = value(
         "Producer properties in a file.", metavar="FILE", name="producer.config"
     )
+    warmup_records: int = value(
+        "Print the statistics without the first records, too.", metavar="N", default=0
+    )
+    reporting_interval: int = value("The interval of the lines.", metavar="MS", default=5000)
     print_metrics: bool = flag("Print the client's metrics at the end.")
     transactional_id: str = value(
         "With --transaction-duration-ms: the transactional id.",
@@ -62,7 +69,7 @@ class ProducerPerfOptions(ClusterOptions):
 
 
 def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
-    """Send records. Prints a line every five seconds, and the totals."""
+    """Send records. Prints a line for each interval, and the totals."""
     check(options)
     properties = producer_properties(options)
     from kafkapy.tools.librdkafka_client import Reporter, make_producer
@@ -82,6 +89,8 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
         payloads,
         options.throughput,
         options.transaction_duration_ms,
+        options.warmup_records,
+        options.reporting_interval,
     )
     metrics = ClientMetrics("producer")
 
@@ -89,21 +98,34 @@ def run(options: ProducerPerfOptions, env: Environment) -> ExitStatus:
         producer = make_producer(properties, Reporter(env.warn, properties), metrics.config())
         if "transactional.id" not in properties:  # its first transaction waits
             metrics.wait_for_producer_id(producer.poll)
-        totals = send(producer, workload, live.print_permanent, env.warn, live.show)
+        totals, steady = send(producer, workload, live.print_permanent, env.warn, live.show)
         if options.print_metrics:
             metrics.wait_for_update(producer.poll)
     live.clear()
-    report = _report(options.topic, totals)
+    report = _report(options.topic, totals, steady)
     show(env, with_metrics(report, metrics) if options.print_metrics else report, options.output)
     return ExitStatus.SUCCESS
 
 
-def _report(topic: str, totals: Totals) -> Report:
-    found = {"topic": topic, **totals._asdict()}
-    data = {n: number_json(v) if isinstance(v, float) else v for n, v in found.items()}
-    rows = [(name, shown) for name, shown in found.items() if name != "percentiles_ms"]
+def _report(topic: str, totals: Totals, steady: Totals | None) -> Report:
+    data: dict[str, object] = {"topic": topic, **_json(totals)}
+    text, tables = [totals.line()], [_table(totals, "Value")]
+    if steady is not None:
+        data["steady_state"] = _json(steady)
+        text.append(steady.line(" steady state"))
+        tables.append(_table(steady, "Steady state"))
+    return Report("producer-perf", [data], text, tables)
+
+
+def _json(totals: Totals) -> dict[str, object]:
+    found = totals._asdict()
+    return {n: number_json(v) if isinstance(v, float) else v for n, v in found.items()}
+
+
+def _table(totals: Totals, heading: str) -> Table:
+    rows = [each for each in totals._asdict().items() if each[0] != "percentiles_ms"]
     rows += [(f"latency_ms {name}", ms) for name, ms in totals.percentiles_ms.items()]
-    return Report("producer-perf", [data], [totals.line()], [Table(("What", "Value"), rows)])
+    return Table(("What", heading), rows)
 
 
 def check(options: ProducerPerfOptions) -> None:
@@ -123,6 +145,14 @@ def check(options: ProducerPerfOptions) -> None:
         )
     if options.record_size is not None and options.record_size < 1:
         raise UsageError("--record-size should be greater than zero.")
+    if options.reporting_interval < 1:
+        raise UsageError("--reporting-interval should be greater than zero.")
+    assert options.num_records is not None
+    if options.warmup_records >= max(options.num_records, 1):
+        raise UsageError(
+            "The value for --warmup-records must be strictly fewer than the number of records in"
+            " the test, --num-records."
+        )
     if not options.producer_props and not options.producer_config and not options.bootstrap_server:
         raise UsageError("Either --producer-props or --producer.config must be specified.")
 
@@ -183,7 +213,7 @@ COMMAND: Final = Command(
         "How to send": (
             "throughput producer-props producer.config transactional-id transaction-duration-ms"
         ),
-        "What to show": "print-metrics",
+        "What to show": "warmup-records reporting-interval print-metrics",
     },
     examples={
         "Write 10,000 records of 100 bytes as fast as possible.": (

@@ -22,6 +22,7 @@ DROP_IN: Final[Mapping[str, tuple[str, ...]]] = {
     "kafka-e2e-latency.sh": ("e2e-latency",),
     "kafka-features.sh": ("features",),
     "kafka-get-offsets.sh": ("get-offsets",),
+    "kafka-groups.sh": ("groups",),
     "kafka-leader-election.sh": ("leader-election",),
     "kafka-log-dirs.sh": ("log-dirs",),
     "kafka-preferred-replica-election.sh": ("preferred-replica-election",),

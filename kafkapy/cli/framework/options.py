@@ -86,13 +86,16 @@ def values(
     help: str,
     *,
     metavar: str = "TEXT",
+    aliases: Sequence[str] = (),
     choices: Iterable[str] = (),
     many: bool = False,
     actions: Sequence[str] = (),
 ) -> Any:
-    """An option that may be repeated; with `many`, it takes all words up to the next option."""
+    """An option that may be repeated; with `many`, it takes all words up to the next option.
+    `aliases` are its other names.
+    """
     spec = OptionSpec(
-        ("",),
+        ("", *aliases),
         help=_help(help, actions),
         metavar=metavar,
         choices=tuple(choices),

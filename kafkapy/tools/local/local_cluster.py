@@ -55,7 +55,7 @@ def _locked(directory: Path) -> Iterator[None]:
     """Make the directory, and refuse a second command that starts a cluster there.
 
     Raises:
-        ConfigError: another command has locked the directory, or it cannot be made.
+        ConfigError: another command has locked the directory, or it cannot be made or locked.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -65,8 +65,10 @@ def _locked(directory: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        except BlockingIOError as error:
             raise ConfigError(f"Another command starts the cluster in {directory}") from error
+        except OSError as error:
+            raise ConfigError(f"Cannot lock {directory}: {error.strerror}") from error
         yield
     finally:
         os.close(fd)

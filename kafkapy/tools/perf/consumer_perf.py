@@ -63,9 +63,9 @@ class Span(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """The load: a topic, the number of records, and the timeout for the next record."""
+    """The load: topics, the number of records, and the timeout for the next record."""
 
-    topic: str
+    topics: list[str]
     records: int
     timeout_ms: int
     interval_ms: int
@@ -104,7 +104,7 @@ def run(consumer: Consumer, workload: Workload, on_interval: Callable[[Span], No
     start_ms = last_ms = _now_ms()
     rebalances = _Rebalances()
     callbacks = {"on_assign": rebalances.on_assign, "on_revoke": rebalances.on_revoke}
-    subscribe(consumer, [workload.topic], **callbacks)
+    subscribe(consumer, workload.topics, **callbacks)
     last_record_s = time.monotonic()
     size = count = last_size = last_count = last_rebalance_ms = 0
     timed_out = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,10 +36,10 @@ class Totals(NamedTuple):
     max_latency_ms: int
     percentiles_ms: dict[str, int]
 
-    def line(self) -> str:
+    def line(self, label: str = "") -> str:
         """The last line of Kafka's tool."""
         text = (
-            f"{self.records} records sent, {decimal(self.records_per_s, 6)} records/sec"
+            f"{self.records}{label} records sent, {decimal(self.records_per_s, 6)} records/sec"
             f" ({decimal(self.mb_per_s, 2)} MB/sec), {decimal(self.avg_latency_ms, 2)} ms avg"
             f" latency, {decimal(self.max_latency_ms, 2)} ms max latency, "
         )
@@ -46,10 +47,11 @@ class Totals(NamedTuple):
 
 
 class LatencyStats:
-    """Latencies of acknowledged records, for each window of five seconds and for the whole run."""
+    """Latencies of acknowledged records, for each window of `interval_ms` and for the whole run."""
 
-    def __init__(self, records: int, start_ms: int) -> None:
+    def __init__(self, records: int, start_ms: int, interval_ms: int = REPORT_INTERVAL_MS) -> None:
         self._start_ms = start_ms
+        self._interval_ms = interval_ms
         self._sample_interval = max(1, records // SAMPLES_MAX)
         self._samples: list[int] = []
         self.count = 0
@@ -72,7 +74,7 @@ class LatencyStats:
         self._window_bytes += size_bytes
         self._window_latency_ms += latency_ms
         self._window_max_ms = max(self._window_max_ms, latency_ms)
-        if now_ms - self._window_start_ms < REPORT_INTERVAL_MS:
+        if now_ms - self._window_start_ms < self._interval_ms:
             return None
         line = self.window_line(now_ms)
         self._open_window(now_ms)
@@ -154,7 +156,8 @@ def read_payload_file(path: str, delimiter: str) -> list[bytes]:
 class Workload(NamedTuple):
     """The load: a topic, records and their number, and the rate (negative: unlimited).
 
-    With `transaction_duration_ms` records are sent in transactions of at least that duration.
+    With `transaction_duration_ms` records are sent in transactions of at least that duration. The
+    first `warmup_records` do not count in the statistics of the steady state.
     """
 
     topic: str
@@ -162,6 +165,55 @@ class Workload(NamedTuple):
     payloads: Iterator[bytes]
     throughput: float
     transaction_duration_ms: int = 0
+    warmup_records: int = 0
+    interval_ms: int = REPORT_INTERVAL_MS
+
+
+class _Statistics:
+    """The statistics of all records, and after a warm-up of the records that follow it."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        print_line: Callable[[str], None],
+        report_error: Callable[[str], None],
+        show_progress: Callable[[str], None],
+    ) -> None:
+        self._print_line = print_line
+        self._report_error = report_error
+        self._show_progress = show_progress
+        self._records = workload.records
+        self._interval_ms = workload.interval_ms
+        self._whole = LatencyStats(workload.records, _now_ms(), workload.interval_ms)
+        self._steady: LatencyStats | None = None
+
+    def begin_steady(self, sent: int) -> None:
+        """End the warm-up. The lines of windows are those of the steady state from now on."""
+        self._steady = LatencyStats(self._records - sent, _now_ms(), self._interval_ms)
+        self._print_line("In steady state.")
+
+    def acknowledged(self, is_warm: bool, error: KafkaError | None, message: Message) -> None:
+        """Count a record. `is_warm`: it was sent after the warm-up."""
+        if error is not None:
+            self._report_error(f"{error.name()}: {error.str()}")
+            return
+        now_ms = _now_ms()
+        latency_ms, size = int((message.latency() or 0) * 1000), len(message.value() or b"")
+        line = self._whole.record(latency_ms, size, now_ms)
+        shown = self._whole
+        if self._steady is not None:
+            shown = self._steady
+            line = shown.record(latency_ms, size, now_ms) if is_warm else None
+        if line is not None:
+            self._print_line(line)
+        else:
+            self._show_progress(shown.window_line(now_ms) if shown.count % 1000 == 0 else "")
+
+    def totals(self) -> tuple[Totals, Totals | None]:
+        """The result of the run, and after a warm-up that of the steady state."""
+        now_ms = _now_ms()
+        steady = None if self._steady is None else self._steady.totals(now_ms)
+        return self._whole.totals(now_ms), steady
 
 
 def run(
@@ -170,9 +222,10 @@ def run(
     print_line: Callable[[str], None],
     report_error: Callable[[str], None],
     show_progress: Callable[[str], None],
-) -> Totals:
-    """Send everything and wait for acknowledgements. `print_line` gets the lines of windows,
-    `show_progress` the progress in between, `report_error` the errors.
+) -> tuple[Totals, Totals | None]:
+    """Send everything and wait for acknowledgements. Returns the totals, and after a warm-up those
+    of the steady state. `print_line` gets the lines of windows, `show_progress` the progress in
+    between, `report_error` the errors.
 
     Raises:
         ApiError: a transaction could not be initialised, begun or committed.
@@ -180,27 +233,23 @@ def run(
     in_transactions = workload.transaction_duration_ms > 0
     if in_transactions:
         _call_transaction(lambda: producer.init_transactions(_INIT_LIMIT_S))
-    stats = LatencyStats(workload.records, _now_ms())
-
-    def on_acknowledged(error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            report_error(f"{error.name()}: {error.str()}")
-            return
-        now_ms = _now_ms()
-        size = len(message.value() or b"")
-        line = stats.record(int((message.latency() or 0) * 1000), size, now_ms)
-        if line is not None:
-            print_line(line)
-        else:
-            show_progress(stats.window_line(now_ms) if stats.count % 1000 == 0 else "")
-
+    statistics = _Statistics(workload, print_line, report_error, show_progress)
+    warmup = workload.warmup_records
+    if warmup > 0:
+        print_line(
+            f"Warmup first {warmup} records. Steady state results will print after the complete"
+            " test summary."
+        )
     throttle = Throttle(workload.throughput, time.monotonic())
     transaction_start_ms = 0
     for sent in range(workload.records):
         if in_transactions and not transaction_start_ms:
             _call_transaction(producer.begin_transaction)
             transaction_start_ms = _now_ms()
-        _send(producer, workload.topic, next(workload.payloads), on_acknowledged)
+        if sent == warmup > 0:
+            statistics.begin_steady(sent)
+        acknowledged = partial(statistics.acknowledged, sent >= warmup)
+        _send(producer, workload.topic, next(workload.payloads), acknowledged)
         if (
             transaction_start_ms
             and _now_ms() - transaction_start_ms >= workload.transaction_duration_ms
@@ -211,7 +260,7 @@ def run(
     if transaction_start_ms:
         _call_transaction(producer.commit_transaction)
     producer.flush()
-    return stats.totals(_now_ms())
+    return statistics.totals()
 
 
 def wait_for_throttle(

@@ -120,6 +120,24 @@ def prepare(
     return Execution(targets, current, file.log_dirs, running, live, known.cluster_id)
 
 
+def check_replication_factors(plan: Execution) -> None:
+    """
+    Raises:
+        ReassignmentFailed: partitions would have another number of replicas (KIP-860). The check is
+            here, since only brokers of Kafka 4.1 have it.
+    """
+    changed = {
+        tp: ApiError(
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            f"The replication factor is changed from {len(plan.current[tp])} to {len(replicas)}",
+        )
+        for tp, replicas in plan.targets.items()
+        if len(replicas) != len(plan.current[tp])
+    }
+    if changed:
+        raise ReassignmentFailed("Error reassigning partition(s):\n" + _error_lines(changed))
+
+
 def final_replicas(move: Reassignment) -> tuple[int, ...]:
     """The replicas after a move."""
     return move.after(move.replicas)

@@ -74,7 +74,7 @@ COMMAND: Final = Command(
         ),
         "Execute, verify and cancel": (
             "reassignment-json-file throttle replica-alter-log-dirs-throttle preserve-throttles"
-            " timeout batch-size additional dry-run watch strict"
+            " timeout batch-size additional disallow-replication-factor-change dry-run watch strict"
         ),
     },
     examples={

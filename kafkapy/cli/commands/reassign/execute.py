@@ -51,6 +51,8 @@ def execute(cluster: Cluster, options: ReassignOptions, env: Environment) -> Exi
     file = read_file(options)
     batches = options.batch_size is not None
     plan = reassignment.prepare(cluster, file, additional=options.additional, resume=batches)
+    if options.disallow_replication_factor_change:
+        reassignment.check_replication_factors(plan)
     quiet = options.dry_run or options.output is OutputFormat.json
     print_line = _print_nothing if quiet else env.line
     for line in rollback_lines(plan.current):

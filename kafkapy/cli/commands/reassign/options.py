@@ -29,7 +29,7 @@ OPTIONAL: Final[dict[str, frozenset[str]]] = {
     "execute": frozenset(
         {
             *("reassignment_json_file", "additional", "throttle", "timeout", "batch_size"),
-            *("replica_alter_log_dirs_throttle", "dry_run"),
+            *("replica_alter_log_dirs_throttle", "dry_run", "disallow_replication_factor_change"),
         }
     ),
     "verify": frozenset({"reassignment_json_file", "preserve_throttles", "watch", "dry_run"}),
@@ -39,7 +39,7 @@ OPTIONAL: Final[dict[str, frozenset[str]]] = {
 _ACTION_OPTIONS: Final = sorted(frozenset[str]().union(*OPTIONAL.values()))
 NEEDS_BROKERS: Final = (
     *("additional", "cancel", "command_config", "replica_alter_log_dirs_throttle", "list_"),
-    *("timeout", *PLANS, "batch_size", "watch", "dry_run"),
+    *("timeout", *PLANS, "batch_size", "watch", "dry_run", "disallow_replication_factor_change"),
 )
 
 
@@ -98,6 +98,9 @@ class ReassignOptions(ClusterOptions):
         bits=32,
     )
     additional: bool = flag("With --execute: allow it while other partitions move.")
+    disallow_replication_factor_change: bool = flag(
+        "With --execute: refuse targets with another number of replicas; nothing is changed."
+    )
     throttle: int = value(
         "With --execute: the maximum bytes a second of copies between brokers.",
         metavar="BYTES",

@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterResponse,
+)
 from kafkapy.protocol.messages.unregister_broker import UnregisterBrokerResponse
 from kafkapy.tools.local import cluster_layout
 from kafkapy.tools.local.local_cluster import LocalCluster, Member
@@ -165,6 +169,22 @@ def test_a_broker_without_a_rack_is_shown_as_by_kafkas_tool() -> None:
     outcome = kafkapy(*words, cluster=registrations())
     _, line = outcome.stdout.splitlines()
     assert line.split() == ["1", "b", "9001", "null", "broker"]
+
+
+def test_brokers_that_are_down_are_listed_with_their_state() -> None:
+    brokers = [
+        DescribeClusterBroker(broker_id=1, host="b", port=9001),
+        DescribeClusterBroker(broker_id=2, host="broker-2", port=9002, rack="r", is_fenced=True),
+    ]
+    answer = DescribeClusterResponse(brokers=brokers)
+    cluster = ScriptedCluster({ApiKey.METADATA: metadata(), ApiKey.DESCRIBE_CLUSTER: answer})
+    words = ("cluster", "list-endpoints", "--bootstrap-server", "b:1", "--include-fenced-brokers")
+    assert kafkapy(*words, cluster=cluster).stdout == (
+        "ID         HOST     PORT       RACK STATE      ENDPOINT_TYPE\n"
+        "1          b        9001       null unfenced   broker\n"
+        "2          broker-2 9002       r    fenced     broker\n"
+    )
+    assert kafkapy(*words, "--output", "json", cluster=cluster).data[1]["state"] == "fenced"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kafkapy.cli.commands.console_consumer import (
+    COMMAND,
     ConsoleConsumerOptions,
     check,
     consumer_properties,
@@ -53,6 +54,12 @@ def options(**given: Any) -> ConsoleConsumerOptions:
 def test_wrong_usage(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         check(options(**given))
+
+
+def test_kafka_4_has_other_names_for_properties() -> None:
+    words = "--topic t --formatter-property a=1 --property b=2 --command-property c=3"
+    found: ConsoleConsumerOptions = COMMAND.read(words.split())
+    assert (found.property, found.consumer_property) == (["a=1", "b=2"], ["c=3"])
 
 
 def test_whitelist_is_include() -> None:

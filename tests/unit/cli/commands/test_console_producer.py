@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafkapy.cli.commands.console_producer import (
+    COMMAND,
     ConsoleProducerOptions,
     producer_properties,
     reader_properties,
@@ -58,6 +59,12 @@ def test_the_second_name_of_the_batch_size_wins() -> None:
     both = options(batch_size=1, max_partition_memory_bytes=2)
     assert producer_properties(both)["batch.size"] == "2"
     assert producer_properties(options(batch_size=1))["batch.size"] == "1"
+
+
+def test_kafka_4_has_other_names_for_properties() -> None:
+    words = "--topic t --reader-property a=1 --property b=2 --command-property c=3"
+    found: ConsoleProducerOptions = COMMAND.read(words.split())
+    assert (found.property, found.producer_property) == (["a=1", "b=2"], ["c=3"])
 
 
 def test_reader_properties(tmp_path: Path) -> None:

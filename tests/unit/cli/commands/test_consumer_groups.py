@@ -47,6 +47,20 @@ def test_list() -> None:
     }
 
 
+def test_a_regular_expression_is_that_of_brokers() -> None:
+    """Without a broker. Java's and Python's expressions have more."""
+    words = ("consumer-groups", "--validate-regex")
+    done = kafkapy(*words, "orders-.*")
+    assert (done.stdout, done.status) == ("The regular expression `orders-.*` is valid.\n", 0)
+    wrong = kafkapy(*words, "a(?=b)")
+    assert wrong.stdout.startswith("The regular expression `a(?=b)` is invalid: ")
+    assert wrong.status == 0
+    assert kafkapy(*words, "a(?=b)", "--strict").status == 1
+    assert kafkapy(*words, "a", "--output", "json").data == [
+        {"regex": "a", "is_valid": True, "reason": None}
+    ]
+
+
 def test_describe_says_what_stands_out() -> None:
     done = groups("--describe", "--group", "idle", "--group", "nobody")
     assert done.stderr == (

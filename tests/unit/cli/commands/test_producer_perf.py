@@ -31,6 +31,14 @@ NEEDED = ("--topic", "t", "--num-records", "1", "--throughput", "-1")
             [*NEEDED, "--payload-file", "/none", "--bootstrap-server", "127.0.0.1:1"],
             "File does not exist or empty file provided.",
         ),
+        (
+            [*NEEDED, "--record-size", "1", "--warmup-records", "1"],
+            "--warmup-records must be strictly fewer than the number of records",
+        ),
+        (
+            [*NEEDED, "--record-size", "1", "--reporting-interval", "0"],
+            "--reporting-interval should be greater than zero.",
+        ),
     ],
 )
 def test_wrong_words(words: list[str], said: str) -> None:

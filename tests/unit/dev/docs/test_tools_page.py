@@ -75,6 +75,7 @@ def test_every_script_is_on_record_and_on_the_page() -> None:
     of_others = {
         "kafka-preferred-replica-election.sh",  # gone from Kafka since 3.0
         "kafka-console-share-consumer.sh",  # these came with 4.0
+        "kafka-groups.sh",
         "kafka-share-groups.sh",
         "kafka-verifiable-share-consumer.sh",
     }

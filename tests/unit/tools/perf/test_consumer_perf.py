@@ -47,7 +47,7 @@ class Broken:
 
 def test_errors_are_no_records_to_wait_for() -> None:
     broken: Any = Broken()
-    result = run(broken, Workload("t", records=1, timeout_ms=0, interval_ms=5000), [].append)
+    result = run(broken, Workload(["t"], records=1, timeout_ms=0, interval_ms=5000), [].append)
     assert (result.timed_out, result.span.records_total) == (True, 0)
 
 
@@ -78,6 +78,6 @@ class Records:
 def test_the_last_records_are_not_waited_for() -> None:
     """A tenth of a second was added to each run."""
     records: Any = Records(2500)
-    result = run(records, Workload("t", records=2500, timeout_ms=0, interval_ms=5000), [].append)
+    result = run(records, Workload(["t"], records=2500, timeout_ms=0, interval_ms=5000), [].append)
     assert (result.timed_out, result.span.records_total) == (False, 2500)
     assert result.span.bytes_total == 2500 * 6

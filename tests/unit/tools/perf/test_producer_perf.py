@@ -30,6 +30,12 @@ def test_a_window_ends_with_the_first_record_after_five_seconds() -> None:
     assert stats.record(1, 0, now_ms=6001) is None, "a new window begins"
 
 
+def test_a_window_has_the_length_that_was_asked_for() -> None:
+    stats = LatencyStats(100, start_ms=0, interval_ms=1000)
+    assert stats.record(1, 1, now_ms=999) is None
+    assert stats.record(1, 1, now_ms=1000) is not None
+
+
 def test_the_last_line() -> None:
     stats = LatencyStats(100, start_ms=0)
     for latency_ms in range(1, 101):
@@ -77,6 +83,57 @@ def test_a_payload_file_loses_its_empty_end(tmp_path: Path) -> None:
     for name in ("empty", "blank", "none"):
         with pytest.raises(ConfigError, match="File does not exist or empty file provided"):
             read_payload_file(str(tmp_path / name), "\n")
+
+
+class Acknowledged:
+    """A record that was acknowledged."""
+
+    def __init__(self, latency_s: float) -> None:
+        self._latency_s = latency_s
+
+    def latency(self) -> float:
+        return self._latency_s
+
+    def value(self) -> bytes:
+        return b"x"
+
+
+class SlowStart:
+    """A producer whose first two records take a second, the others 1 ms."""
+
+    sent = 0
+
+    def produce(self, topic: str, value: bytes, on_delivery: Any) -> None:
+        self.sent += 1
+        on_delivery(None, Acknowledged(1.0 if self.sent <= 2 else 0.001))
+
+    def poll(self, timeout: float) -> int:
+        return 0
+
+    def flush(self) -> None:
+        """All are acknowledged."""
+
+
+def test_the_steady_state_is_without_the_warm_up() -> None:
+    lines: list[str] = []
+    producer: Any = SlowStart()
+    work = Workload("t", 5, monotonic_payloads(), -1, warmup_records=2)
+    whole, steady = run(producer, work, lines.append, lines.append, lambda _: None)
+    assert (whole.records, whole.max_latency_ms) == (5, 1000)
+    assert steady is not None
+    assert (steady.records, steady.max_latency_ms) == (3, 1)
+    assert lines == [
+        "Warmup first 2 records. Steady state results will print after the complete test summary.",
+        "In steady state.",
+    ]
+    assert steady.line(" steady state").startswith("3 steady state records sent, ")
+
+
+def test_a_run_without_a_warm_up_has_one_result() -> None:
+    producer: Any = SlowStart()
+    work = Workload("t", 5, monotonic_payloads(), -1)
+    whole, steady = run(producer, work, print, print, lambda _: None)
+    assert (whole.records, steady) == (5, None)
 
 
 def test_a_producer_that_was_fenced_ends_with_its_error() -> None:

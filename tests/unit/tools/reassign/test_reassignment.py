@@ -20,6 +20,7 @@ from kafkapy.tools.reassign.reassignment import (
     cancel_errors,
     cancel_log_dir_moves,
     cancel_moves,
+    check_replication_factors,
     current_replicas,
     log_dir_errors,
     log_dir_moves,
@@ -51,6 +52,19 @@ def test_what_is_about_to_be_done() -> None:
     assert plan.targets == {T0: (3, 2)}
     assert plan.live == {1, 2, 3, 4}
     assert moving.running == {}
+
+
+def test_another_number_of_replicas_is_refused_before_anything_moves() -> None:
+    """Also while a move adds replicas, which do not count."""
+    moving = MovingCluster({"t": [[1, 2], [2, 3]]})
+    begin(connected(moving), {T1: (3, 1)})
+    rows = file((T0, (3,)), (T1, (2, 1)))
+    plan = prepare(connected(moving), rows, additional=True)
+    with pytest.raises(ReassignmentFailed) as refused:
+        check_replication_factors(plan)
+    assert str(refused.value) == (
+        "Error reassigning partition(s):\nt-0: The replication factor is changed from 2 to 1"
+    )
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,14 @@ def test_execute_as_json_has_the_way_back(tool: Tool) -> None:
     ]
 
 
+def test_another_number_of_replicas_may_be_forbidden(tool: Tool) -> None:
+    tool.write({"replicas": [3, 2, 1]}, {"replicas": [3, 1]})
+    outcome = tool("--execute", "--disallow-replication-factor-change")
+    assert "t-0: The replication factor is changed from 2 to 3" in outcome.stdout + outcome.stderr
+    assert outcome.status == 1
+    assert tool.moving.running == {}
+
+
 @pytest.mark.parametrize("words", [("--additional",), ("--batch-size", "2")])
 def test_the_way_back_of_a_move_that_runs_has_no_more_copies_than_before(
     tool: Tool, words: tuple[str, ...]
