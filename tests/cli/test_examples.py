@@ -25,7 +25,8 @@ MORE = (
     *("kafkapy server", "kafkapy zookeeper", "kafkapy cluster start", "kafkapy cluster status"),
     *("kafkapy cluster kill", "kafkapy spark-submit", "kafkapy completion install"),
     *("/tmp/kafka-logs", "broker-1/", "kafkapy acls", "kafkapy delegation-tokens"),
-    *("transactions abort", "--decommission 3", "--election-type unclean"),
+    *("transactions abort", "forceTerminateTransaction", "--decommission 3"),
+    "--election-type unclean",
     # Those go on until they are stopped.
     *("--topics-include", "agent.state app.log", "verifiable-share-consumer"),
     *("kafkapy schema-registry", "kafkapy schemas"),

@@ -319,7 +319,6 @@ COMMAND: Final = Command(
     },
     examples={
         "List the transactional ids and their states.": "list {B}",
-        "Show the producers of a partition.": "describe-producers --topic orders --partition 0 {B}",
         "Find transactions that are open for longer than 15 minutes.": (
             "find-hanging --topic orders --max-transaction-timeout 15 {B}"
         ),
