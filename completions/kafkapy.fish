@@ -398,7 +398,7 @@ complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l payload-mo
 complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l payload-delimiter -x -d 'The delimiter of the payloads in a file.'
 complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l producer-props -x -d 'Producer properties; they override --producer.config.'
 complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l producer.config -r -F -d 'Producer properties in a file.'
-complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l warmup-records -x -d 'Print the statistics without the first records, too.'
+complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l warmup-records -x -d 'Also print the statistics of the records after the first N.'
 complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l reporting-interval -x -d 'The interval of the lines.'
 complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l print-metrics -d 'Print the client\'s metrics at the end.'
 complete -c kafkapy -n '__fish_seen_subcommand_from producer-perf' -l transactional-id -x -d 'With --transaction-duration-ms: the transactional id.'

@@ -164,8 +164,9 @@ def _run_remote(verb: str, options: LocalClusterOptions, env: Environment) -> Ex
         return _list_registrations(options, env)
     with options.connect(env) as cluster:
         found = cluster.metadata([])
-    report = _id_report(found)
-    if verb == "list-endpoints":
+    if verb == "cluster-id":
+        report = _id_report(found)
+    else:
         report = _endpoints_report([each for _, each in sorted(found.brokers.items())], {})
     show(env, report, options.output)
     return ExitStatus.SUCCESS

@@ -75,11 +75,11 @@ def _report(groups: Sequence[GroupListing]) -> Report:
     rows = [(group.group_id, group.type, group.protocol_type) for group in groups]
     width = max([_WIDTH_MIN, *(len(cell) for row in rows for cell in row)])
     text = [" ".join(f"{cell:{width}}" for cell in row) for row in (_COLUMNS, *rows)]
-    data = [
-        {"group": g.group_id, "type": g.type, "state": g.state, "protocol_type": g.protocol_type}
-        for g in groups
-    ]
-    return Report("groups", data, text, [Table(("Group", "Type", "Protocol"), rows)])
+    from kafkapy.cli.views.consumer_groups import listing_json
+
+    return Report(
+        "groups", listing_json(groups), text, [Table(("Group", "Type", "Protocol"), rows)]
+    )
 
 
 COMMAND: Final = Command(

@@ -54,7 +54,7 @@ class ProducerPerfOptions(ClusterOptions):
         "Producer properties in a file.", metavar="FILE", name="producer.config"
     )
     warmup_records: int = value(
-        "Print the statistics without the first records, too.", metavar="N", default=0
+        "Also print the statistics of the records after the first N.", metavar="N", default=0
     )
     reporting_interval: int = value("The interval of the lines.", metavar="MS", default=5000)
     print_metrics: bool = flag("Print the client's metrics at the end.")

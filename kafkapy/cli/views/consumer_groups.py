@@ -43,14 +43,19 @@ def list_report(groups: Sequence[GroupListing], *, states: bool, types: bool) ->
     else:
         widths = [max([_COLUMN_MIN, *(len(g.group_id) for g in groups)]) + 10, 20, 20]
         text = [_padded(row, widths) for row in (columns, *rows)]
-    data = [
-        {"group": g.group_id, "type": g.type, "state": g.state, "protocol_type": g.protocol_type}
-        for g in groups
-    ]
+    data = listing_json(groups)
     table = Table(
         ("Group", "Type", "State"), [(g.group_id, g.type, g.state) for g in groups], "Groups"
     )
     return Report(COMMAND, data, text, [table])
+
+
+def listing_json(groups: Sequence[GroupListing]) -> list[dict[str, str]]:
+    """The JSON of groups in a list."""
+    return [
+        {"group": g.group_id, "type": g.type, "state": g.state, "protocol_type": g.protocol_type}
+        for g in groups
+    ]
 
 
 def offsets_report(found: Mapping[str, Sequence[GroupOffsetRow]]) -> Report:

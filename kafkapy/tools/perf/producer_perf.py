@@ -242,13 +242,14 @@ def run(
         )
     throttle = Throttle(workload.throughput, time.monotonic())
     transaction_start_ms = 0
+    acknowledged = partial(statistics.acknowledged, warmup <= 0)
     for sent in range(workload.records):
         if in_transactions and not transaction_start_ms:
             _call_transaction(producer.begin_transaction)
             transaction_start_ms = _now_ms()
         if sent == warmup > 0:
             statistics.begin_steady(sent)
-        acknowledged = partial(statistics.acknowledged, sent >= warmup)
+            acknowledged = partial(statistics.acknowledged, True)
         _send(producer, workload.topic, next(workload.payloads), acknowledged)
         if (
             transaction_start_ms

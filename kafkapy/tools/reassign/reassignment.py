@@ -134,8 +134,7 @@ def check_replication_factors(plan: Execution) -> None:
         for tp, replicas in plan.targets.items()
         if len(replicas) != len(plan.current[tp])
     }
-    if changed:
-        raise ReassignmentFailed("Error reassigning partition(s):\n" + _error_lines(changed))
+    _raise_refused(changed)
 
 
 def final_replicas(move: Reassignment) -> tuple[int, ...]:
@@ -176,9 +175,7 @@ def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> 
     Raises:
         ReassignmentFailed: some moves were refused, with the reasons. The others have started.
     """
-    refused = alter_reassignments(cluster, targets)
-    if refused:
-        raise ReassignmentFailed("Error reassigning partition(s):\n" + _error_lines(refused))
+    _raise_refused(alter_reassignments(cluster, targets))
 
 
 def begin_log_dir_moves(
@@ -324,6 +321,11 @@ def _by_broker(replicas: Iterable[Replica]) -> dict[int, list[Replica]]:
     for replica in replicas:
         groups.setdefault(replica.broker_id, []).append(replica)
     return groups
+
+
+def _raise_refused(refused: Mapping[TopicPartition, ApiError]) -> None:
+    if refused:
+        raise ReassignmentFailed("Error reassigning partition(s):\n" + _error_lines(refused))
 
 
 def _error_lines(refused: Mapping[TopicPartition, ApiError]) -> str:
