@@ -38,7 +38,7 @@ def tls_listener(certificate: Path, verify_mode: ssl.VerifyMode) -> Iterator[int
 
 
 def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
-    """Until a client sends nothing."""
+    """Serve clients until one closes its connection without data."""
     while True:
         client, _ = listener.accept()
         with client, suppress(OSError):
@@ -63,7 +63,7 @@ def _shake_hands(listener: socket.socket, context: ssl.SSLContext) -> None:
 def test_a_refused_certificate_ends_a_tool_with_the_reason(
     tmp_path: Path, host: str, verify_mode: ssl.VerifyMode, reason: str, advice: str
 ) -> None:
-    """librdkafka retries, and advised to correct the location of the authority."""
+    """librdkafka retried, and its text named the location of the authority as the likely cause."""
     if not can_make("refused certificates"):
         return
     certificate = make_identity(tmp_path, "broker", host="elsewhere")
@@ -82,7 +82,7 @@ def test_a_refused_certificate_ends_a_tool_with_the_reason(
     assert hint.startswith(f"Hint: {advice}")
 
 
-def test_who_retries_is_told_the_reason(tmp_path: Path) -> None:
+def test_a_client_that_retries_reports_the_reason(tmp_path: Path) -> None:
     """The agent waits until the certificate is valid."""
     if not can_make("the reasons of refused certificates"):
         return
