@@ -11,8 +11,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
+from ipaddress import ip_address
 from ssl import SSLContext
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import orjson
 from aiohttp import web
@@ -36,6 +38,8 @@ _HEADERS: Final = {
     HTTPStatus.UNAUTHORIZED: {"WWW-Authenticate": 'Basic realm="schema-registry", charset="UTF-8"'},
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: {"Accept-Encoding": "identity"},
 }
+# The public DNS has no such domain (RFC 6761 and 6762, and ICANN for "internal").
+_LOCAL_DOMAINS: Final = ("localhost", "local", "internal", "test")
 _ANONYMOUS: Final = User("", may_write=True)
 
 log: Final = logging.getLogger("kafkapy.schemas.http")
@@ -130,12 +134,12 @@ class HttpServer:
             await _run_in(self._thread, self._service.follow)
 
     async def _options(self, methods: str, request: web.Request) -> web.Response:
-        _check_origin(request)
+        self._check_site(request)
         self._user(request)
         return _response(HTTPStatus.OK, b"", {"Allow": methods})
 
     async def _serve(self, handler: Handler, request: web.Request) -> web.Response:
-        _check_origin(request)
+        self._check_site(request)
         user = self._user(request)
         body = _object(await _body(request))
         accepts_unknown_fields = request.headers.get(_ACCEPTS_UNKNOWN_FIELDS, "").lower() == "true"
@@ -155,6 +159,20 @@ class HttpServer:
         if known is not None:
             return known
         return await _run_in(self._thread, self._service.answer, handler, call, asked_s)
+
+    def _check_site(self, request: web.Request) -> None:
+        """Refuse a page of another site: a browser on this machine reaches loopback, and sends the
+        login that it knows. Without logins, a site could also let its own name lead to loopback.
+
+        Raises:
+            RestError: 403.
+        """
+        origin = request.headers.get("Origin")
+        if origin is not None and origin.partition("://")[2] != request.host:
+            raise errors.other_origin(origin)
+        host = request.headers.get("Host", "")
+        if self._users is None and _is_to_loopback(request) and _may_be_public(host):
+            raise errors.other_host(host)
 
     def _user(self, request: web.Request) -> User:
         """
@@ -185,16 +203,23 @@ async def _with_json_errors(
         return _response(HTTPStatus(error.status), orjson.dumps(body), allowed)
 
 
-def _check_origin(request: web.Request) -> None:
-    """Refuse a page of another site: a browser on this machine reaches loopback, and sends the
-    login that it knows.
+def _is_to_loopback(request: web.Request) -> bool:
+    address = request.get_extra_info("sockname")
+    return address is not None and ip_address(address[0]).is_loopback
 
-    Raises:
-        RestError: 403.
-    """
-    origin = request.headers.get("Origin")
-    if origin is not None and origin.partition("://")[2] != request.host:
-        raise errors.other_origin(origin)
+
+def _may_be_public(host: str) -> bool:
+    """Whether the public DNS may have the name in a Host header."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return True
+    try:
+        ip_address(name)
+    except ValueError:
+        *others, domain = name.removesuffix(".").split(".")
+        return bool(others) and domain not in _LOCAL_DOMAINS
+    return False
 
 
 async def _run_in(threads: ThreadPoolExecutor, function: Callable[..., Any], *given: Any) -> Any:

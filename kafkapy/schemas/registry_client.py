@@ -7,14 +7,15 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 from kafkapy.common.comma_separated import comma_separated
 from kafkapy.common.errors import ConfigError, KafkapyError
 from kafkapy.schemas.contract import RuleSet, read_contract
-from kafkapy.schemas.records import SchemaType
+from kafkapy.schemas.records import Reference, SchemaType, read_references
+from kafkapy.schemas.references import texts_of
 from kafkapy.schemas.wire_format import SchemaId
 
 T = TypeVar("T")
@@ -105,8 +106,7 @@ class RegistryClient(NamedTuple):
         return self._registered(self._get(f"schemas/{kind}/{schema_id}") | {"id": schema_id})
 
     def _registered(self, answer: dict[str, Any]) -> RegisteredSchema:
-        found: dict[str, str] = {}
-        self._add_references(answer, found)
+        references = self._references(answer)
         kind = answer.get("schemaType", SchemaType.AVRO)
         try:
             schema_type = SchemaType(kind)
@@ -120,17 +120,21 @@ class RegistryClient(NamedTuple):
         except ValueError as error:
             raise RegistryError(f"schema {answer['id']} has malformed rules: {error}") from None
         return RegisteredSchema(
-            answer["id"], schema_type, answer["schema"], tuple(found.items()), rules.write_rules
+            answer["id"], schema_type, answer["schema"], references, rules.write_rules
         )
 
-    def _add_references(self, answer: dict[str, Any], found: dict[str, str]) -> None:
-        for reference in answer.get("references") or ():
-            if reference["name"] not in found:
-                path = f"subjects/{in_path(reference['subject'])}/versions/{reference['version']}"
-                # Values remain after the soft deletion of a reference.
-                referred = self._get(f"{path}?deleted=true")
-                self._add_references(referred, found)
-                found[reference["name"]] = referred["schema"]
+    def _references(self, answer: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+        def find(reference: Reference) -> tuple[str, Iterable[Reference]]:
+            path = f"subjects/{in_path(reference.subject)}/versions/{reference.version}"
+            # Values remain after the soft deletion of a reference.
+            referred = self._get(f"{path}?deleted=true")
+            return referred["schema"], read_references(referred.get("references"))
+
+        try:
+            found = texts_of(read_references(answer.get("references")), find)
+        except ValueError as error:
+            raise RegistryError(f"schema {answer['id']}: {error}") from None
+        return tuple(found.items())
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON that the first registry answers that can be reached.

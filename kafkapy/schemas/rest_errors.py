@@ -34,6 +34,14 @@ def other_origin(origin: str) -> RestError:
     return RestError(403, f"Forbidden: a page of {origin} may not use this registry")
 
 
+def other_host(host: str) -> RestError:
+    return RestError(
+        403,
+        f"Forbidden: {host} may be the name of another site. A registry without users answers on "
+        "loopback only to addresses and local names",
+    )
+
+
 def subject_not_found(subject: str) -> RestError:
     return RestError(40401, f"Subject '{subject}' not found.")
 

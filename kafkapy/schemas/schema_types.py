@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Final
 
 from kafkapy.schemas.parsed_schema import InvalidSchema, ParsedSchema
-from kafkapy.schemas.records import SchemaType, StoredSchema
+from kafkapy.schemas.records import Reference, SchemaType, StoredSchema
+from kafkapy.schemas.references import texts_of
 from kafkapy.schemas.registry_state import RegistryState
 
 Parser = Callable[[str, Mapping[str, str]], ParsedSchema]
@@ -49,24 +50,19 @@ def _references(state: RegistryState, schema: StoredSchema) -> dict[str, str]:
     """The texts of all schemas that a schema refers to, as for `parse_text`.
 
     Raises:
-        InvalidSchema: one does not exist.
+        InvalidSchema: one does not exist, or they are nested too deeply.
     """
-    found: dict[str, str] = {}
-    _add_references(state, schema, found)
-    return found
 
-
-def _add_references(state: RegistryState, schema: StoredSchema, found: dict[str, str]) -> None:
-    """Add the texts of a schema's references, each after those that it refers to itself."""
-    for name, subject, version in schema.references:
+    def find(reference: Reference) -> tuple[str, Iterable[Reference]]:
+        _, subject, version = reference
         known = state.subjects.get(subject, {}).get(version)
         if known is None:
             raise InvalidSchema(
                 f"No schema reference found for subject {subject!r} and version {version}"
             )
-        if name not in found:
-            _add_references(state, known.schema, found)
-            found[name] = known.schema.text
+        return known.schema.text, known.schema.references
+
+    return texts_of(schema.references, find)
 
 
 @lru_cache(100)

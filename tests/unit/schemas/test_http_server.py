@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -290,6 +291,41 @@ def test_head_and_options() -> None:
         assert "Allow: DELETE,GET,HEAD,OPTIONS,PUT\r\n" in text
 
     serve(scenario)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8081", 200),
+        ("127.0.0.1:8081", 200),
+        ("[::1]:8081", 200),
+        ("REGISTRY.localhost", 200),
+        ("host.docker.internal.", 200),
+        ("registry", 200),
+        ("evil.example:8081", 403),
+        ("127.0.0.1.evil.example", 403),
+        ("localhost@evil.example", 403),
+    ],
+)
+def test_a_site_whose_name_leads_to_loopback_is_refused(host: str, status: int) -> None:
+    """DNS rebinding: its pages are of the same site as the registry, for the browser."""
+
+    async def scenario(server: Server) -> None:
+        request = f"GET /schemas/types HTTP/1.1\r\nHost: {host}\r\n"
+        assert (await server.answer(request))[0] == status
+
+    serve(scenario)
+
+
+def test_with_a_login_any_name_may_lead_to_a_registry() -> None:
+    """A proxy on this machine keeps the name; a browser sends a login only to the site it is of."""
+
+    async def scenario(server: Server) -> None:
+        login = "Authorization: Basic " + base64.b64encode(b"ann:secret").decode()
+        request = f"GET /schemas/types HTTP/1.1\r\nHost: a.example\r\n{login}\r\n"
+        assert (await server.answer(request))[0] == 200
+
+    serve(scenario, users=Users({User("ann", may_write=True): "secret"}))
 
 
 def test_options_need_a_login() -> None:

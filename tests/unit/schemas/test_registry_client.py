@@ -103,6 +103,20 @@ def test_a_soft_deleted_reference_is_found(url: str) -> None:
     assert RegistryClient((url,)).of_id(5).references == (("R", "deleted"),)
 
 
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ({"name": "R", "version": 1}, "schema 5: a reference has a name, a subject and a version"),
+        (7, "schema 5: a reference has"),
+        ({"name": "R", "subject": "r", "version": "x"}, "schema 5: invalid literal"),
+    ],
+)
+def test_a_malformed_reference(url: str, reference: Any, expected: str) -> None:
+    Handler.answers = {"/schemas/ids/5": (200, {"schema": '"R"', "references": [reference]})}
+    with pytest.raises(RegistryError, match=expected):
+        RegistryClient((url,)).of_id(5)
+
+
 def test_a_schema_by_its_guid(url: str) -> None:
     guid = UUID("1d20cbb9-e5e3-5e97-54e7-da170b6e5ddb")
     Handler.answers = {f"/schemas/guids/{guid}": (200, {"schema": '"long"', "guid": str(guid)})}
