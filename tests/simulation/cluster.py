@@ -227,6 +227,13 @@ class Cluster:
         found = partitions.get(str(topic_partition.partition))
         return None if found is None else tuple(found)
 
+    def leader_epoch(self, topic_partition: TopicPartition) -> int:
+        """The leader epoch of a partition's last election, -1 if it has had none."""
+        state = self.znode(paths.partition_state(*topic_partition))
+        epoch = -1 if state is None else state["leader_epoch"]
+        assert isinstance(epoch, int)
+        return epoch
+
     def partitions(self) -> list[TopicPartition]:
         found = []
         for name in self.topics():

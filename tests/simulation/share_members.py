@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.errors import ErrorCode
@@ -55,10 +56,16 @@ _REJECT_PROBABILITY: Final = 0.05
 
 
 class _Fetch(NamedTuple):
-    """The time of a fetch request, and the leader epoch in which its broker led each partition."""
+    """A fetch: the time of its request, the leader epoch in which its broker led each partition
+    then, and the epoch of the partition's last election when the response arrived."""
 
     at: float
     epochs: list[int]
+    elected_epochs: list[int]
+
+    def was_leader_deposed(self, partition: int) -> bool:
+        """Whether another leader, which did not know of the delivery, may have been elected."""
+        return self.elected_epochs[partition] != self.epochs[partition]
 
 
 class ShareGroupProgress:
@@ -83,6 +90,7 @@ class ShareMember(GroupClient):
         self, world: World, cluster: Cluster, host: str, topic: str, progress: ShareGroupProgress
     ) -> None:
         self._progress = progress
+        self._cluster = cluster
         self._assigned: list[int] = []
         self._sessions: dict[int, int] = {}  # the next session epoch, by broker
         super().__init__(world, cluster.history, host, GROUP, topic, cluster.plan.partitions)
@@ -192,8 +200,13 @@ class ShareMember(GroupClient):
             topics=[topic],
         )
         epochs = [self._epoch(leader, index) for index in range(self.partitions)]
-        sent_fetch = _Fetch(self.world.events.now_us / 1e6, epochs)
+        sent_at = self.world.events.now_us / 1e6
         response = await self._in_session(leader, request)
+        elected = [
+            self._cluster.leader_epoch(TopicPartition(self.topic, index))
+            for index in range(self.partitions)
+        ]
+        fetch = _Fetch(sent_at, epochs, elected)
         # All have arrived. A record that is acknowledged after others was not delivered later.
         found = [
             (row, self._deliveries(row))
@@ -203,7 +216,7 @@ class ShareMember(GroupClient):
         ]
         for row, deliveries in found:
             self._check_records(row, deliveries)
-            await self._acknowledge(leader, row, deliveries, sent_fetch)
+            await self._acknowledge(leader, row, deliveries, fetch)
 
     def _epoch(self, leader: int, partition: int) -> int:
         """The leader epoch in which a broker leads a partition, or has led it last."""
@@ -262,7 +275,7 @@ class ShareMember(GroupClient):
         leader: int,
         row: share_fetch.PartitionData,
         deliveries: Iterable[Delivery],
-        sent_fetch: _Fetch,
+        fetch: _Fetch,
     ) -> None:
         if not self.is_stopping and self.world.random.random() < _HOLD_PROBABILITY:
             await self.pause(_LOCK_MS, _LOCK_MS + 500)
@@ -297,14 +310,16 @@ class ShareMember(GroupClient):
         answered_at = self.world.events.now_us / 1e6
         # The leader has no locks of another epoch, and confirms old acknowledgements unchecked.
         index = row.partition_index
-        is_same_leadership = self._epoch(leader, index) == sent_fetch.epochs[index]
+        is_same_leadership = self._epoch(leader, index) == fetch.epochs[index]
         for delivery in by_offset.values():
             delivery.answered_at, delivery.ack_outcome = (
                 answered_at,
                 _ack_outcome(answer.error_code),
             )
-            if not is_same_leadership or delivery.at - sent_fetch.at >= _LOCKED_S:
-                delivery.requested_at = sent_fetch.at
+            if not is_same_leadership and fetch.was_leader_deposed(index):
+                delivery.requested_at = -inf
+            elif not is_same_leadership or delivery.at - fetch.at >= _LOCKED_S:
+                delivery.requested_at = fetch.at
 
     async def _is_all_completed(self) -> bool:
         """Whether the group has completed all records."""

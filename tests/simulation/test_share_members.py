@@ -110,6 +110,16 @@ def test_when_what_came_late_was_asked_for(takes_s: float, is_led_in_new_epoch: 
     assert delivery.requested_at == pytest.approx(delivery.at - takes_s)
 
 
+def test_what_a_deposed_leader_delivered_has_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its broker leads again, and confirms the acknowledgement of a record before its start."""
+    monkeypatch.setattr(Cluster, "leader_epoch", lambda cluster, at: 6)
+    [delivery], _ = shared([row(0)], is_led_in_new_epoch=True)
+    assert delivery.ack_outcome is AckOutcome.CONFIRMED
+    assert delivery.counts_from == -inf
+    [delivery], _ = shared([row(0)])
+    assert delivery.counts_from == delivery.at
+
+
 @pytest.mark.parametrize("holds", [0.0, 1.0])
 def test_what_came_with_its_lock_counts_from_then(
     monkeypatch: pytest.MonkeyPatch, holds: float
