@@ -161,8 +161,9 @@ class HttpServer:
         return await _run_in(self._thread, self._service.answer, handler, call, asked_s)
 
     def _check_site(self, request: web.Request) -> None:
-        """Refuse a page of another site: a browser on this machine reaches loopback, and sends the
-        login that it knows. Without logins, a site could also let its own name lead to loopback.
+        """Refuse requests from pages of other sites. A browser on this machine can reach loopback,
+        and sends stored logins. Without logins, public host names are refused on loopback too: a
+        site can resolve its own name to loopback (DNS rebinding).
 
         Raises:
             RestError: 403.

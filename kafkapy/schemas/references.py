@@ -12,10 +12,10 @@ def texts_of(
     references: Iterable[Reference],
     find: Callable[[Reference], tuple[str, Iterable[Reference]]],
 ) -> dict[str, str]:
-    """The texts of all schemas that are referred to, by name: each after those that it refers to
-    itself, unless they refer to each other, which another registry may have allowed. If two have
-    the same name, the first counts, as in Confluent's registry. `find` returns the text and the
-    references of a schema.
+    """The texts of all schemas that are referred to, by name. Each follows those that it refers to,
+    except in a cycle, which another registry may have allowed. If two schemas have the same name,
+    the first one is used, as in Confluent's registry. `find` returns the text and the references
+    of a schema.
 
     Raises:
         InvalidSchema: the references are nested too deeply.

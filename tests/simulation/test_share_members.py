@@ -110,7 +110,7 @@ def test_when_what_came_late_was_asked_for(takes_s: float, is_led_in_new_epoch: 
     assert delivery.requested_at == pytest.approx(delivery.at - takes_s)
 
 
-def test_what_a_deposed_leader_delivered_has_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_delivery_of_a_deposed_leader_has_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its broker leads again, and confirms the acknowledgement of a record before its start."""
     monkeypatch.setattr(Cluster, "leader_epoch", lambda cluster, at: 6)
     [delivery], _ = shared([row(0)], is_led_in_new_epoch=True)

@@ -16,8 +16,9 @@ brokers confirm acknowledgements of records before the group's start without a c
 `SharePartition.acknowledge`). So a delivery is compared only with acknowledgements that were
 answered before it arrived: it was also acquired after them, if its lock was held until it arrived.
 If the lock may have expired on the way, the delivery is compared only with acknowledgements that
-were answered before it was requested. If its broker had been deposed by then, it is compared with
-none: the next leader did not know of its lock, nor this one of acknowledgements there.
+were answered before it was requested. A delivery is compared with none if its broker was deposed
+before it arrived, and led again before the acknowledgement: two leaders do not know each other's
+locks and acknowledgements.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Delivery:
 
     The acknowledgement was sent at `acknowledged_at` and answered at `answered_at`. `requested_at`,
     the time of the request, is set if the lock may have expired before `at`: the record may have
-    been acquired at any time since then. It is -inf if the broker may have been deposed by then.
+    been acquired at any time since then. It is -inf if the delivery has no order.
     """
 
     member: str

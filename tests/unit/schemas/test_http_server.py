@@ -307,8 +307,8 @@ def test_head_and_options() -> None:
         ("localhost@evil.example", 403),
     ],
 )
-def test_a_site_whose_name_leads_to_loopback_is_refused(host: str, status: int) -> None:
-    """DNS rebinding: its pages are of the same site as the registry, for the browser."""
+def test_public_host_names_are_refused_on_loopback(host: str, status: int) -> None:
+    """DNS rebinding: the browser regards a page of such a site as one of the registry's."""
 
     async def scenario(server: Server) -> None:
         request = f"GET /schemas/types HTTP/1.1\r\nHost: {host}\r\n"
@@ -317,8 +317,8 @@ def test_a_site_whose_name_leads_to_loopback_is_refused(host: str, status: int) 
     serve(scenario)
 
 
-def test_with_a_login_any_name_may_lead_to_a_registry() -> None:
-    """A proxy on this machine keeps the name; a browser sends a login only to the site it is of."""
+def test_with_a_login_any_host_name_is_accepted() -> None:
+    """A proxy may keep the Host header. Browsers do not send a login to another site."""
 
     async def scenario(server: Server) -> None:
         login = "Authorization: Basic " + base64.b64encode(b"ann:secret").decode()
